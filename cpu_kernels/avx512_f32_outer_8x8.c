@@ -1,0 +1,127 @@
+/* avx512_f32_outer_8x8: C[8,8] += A[8,K] * B[K,8], float; two k at a time in one register.
+ *
+ * contract  pysimd.h; k_group 1, panel plain.
+ * tile      mr 8  nr 8: lane 2j of accumulator i sums the even p of C[i,j], lane 2j+1 the odd p
+ * regs      8 accumulators + 1 interleaved pair of rows of B + 1 broadcast pair of A, of 32 zmm
+ * per 2 k   8 vfmadd231ps  8 vbroadcastsd (a[i,p], a[i,p+1])  1 load and 1 vpermps of two rows of B
+ * ratio     128 FMA / 32 elements loaded = 4.00 (inner product 0.50)
+ * rounding  even and odd p are two chains of fma; then even + odd, then one add into C
+ * needs     avx512f
+ * bound     K = 8 dense: 32 fma + 4 permutes + 12 to fold the pairs = 48 operations on two ports of Intel, 24 cycles;
+ *           the plain ymm tile takes 64 fma, 32 cycles
+ * idea      a register of two rows, after the dot-product instructions of the narrow types (k_group = 2), in software
+ * tried     one zmm = two rows of C, a[i,p] and a[i+1,p] by vpermps: one permute for each fma, 64 operations
+ */
+
+#include "vec_avx512.h"
+
+
+
+
+/* Rows p and p+1 of B, interleaved column by column. */
+INLINE __m512 row_pair(const float *b, int64_t rs, int n)
+{
+    const __m512i interleave = _mm512_set_epi32(15, 7, 14, 6, 13, 5, 12, 4, 11, 3, 10, 2, 9, 1, 8, 0);
+    const __mmask8 some = (__mmask8)((1 << n) - 1);
+    __m512 two;
+    if (n == 8 && rs == 8)
+        two = _mm512_loadu_ps(b);
+    else
+        two = _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_maskz_loadu_ps(some, b)),
+                                 _mm256_maskz_loadu_ps(some, b + rs), 1);
+    return _mm512_permutexvar_ps(interleave, two);
+}
+
+INLINE __m512 element_pair(const float *a, int64_t cs)
+{
+    double pair;
+    if (cs == 1) {
+        __builtin_memcpy(&pair, a, 8);
+        return _mm512_castpd_ps(_mm512_set1_pd(pair));
+    }
+    return _mm512_castpd_ps(_mm512_broadcastsd_pd(_mm_castps_pd(_mm_insert_ps(_mm_load_ss(a), _mm_load_ss(a + cs), 0x10))));
+}
+
+INLINE void tile(const int M, int n, int64_t k, const float *a, int64_t rs_a, int64_t cs_a, const float *b, int64_t rs_b,
+                 float *c, int64_t rs_c, int flags)
+{
+    __m512 acc[8];
+    UNROLL for (int i = 0; i < M; i++) acc[i] = _mm512_setzero_ps();
+    for (; k >= 2; k -= 2, a += 2 * cs_a, b += 2 * rs_b) {
+        const __m512 bp = row_pair(b, rs_b, n);
+        UNROLL for (int i = 0; i < M; i++) acc[i] = _mm512_fmadd_ps(element_pair(a + i * rs_a, cs_a), bp, acc[i]);
+    }
+    if (k) { /* the last of an odd K: (a, 0) * (b, 0) */
+        const __m512 bp = _mm512_castsi512_ps(_mm512_cvtepu32_epi64(
+            _mm256_castps_si256(_mm256_maskz_loadu_ps((__mmask8)((1 << n) - 1), b))));
+        UNROLL for (int i = 0; i < M; i++)
+            acc[i] = _mm512_fmadd_ps(_mm512_castpd_ps(_mm512_broadcastsd_pd(_mm_castps_pd(_mm_load_ss(a + i * rs_a)))),
+                                     bp, acc[i]);
+    }
+    const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+    const __m512i odd = _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+    const __mmask8 some = (__mmask8)((1 << n) - 1);
+    UNROLL for (int i = 0; i < M; i += 2) {
+        const __m512 other = i + 1 < M ? acc[i + 1] : acc[i];
+        __m512 rows = _mm512_add_ps(_mm512_permutex2var_ps(acc[i], even, other), _mm512_permutex2var_ps(acc[i], odd, other));
+        if (n == 8 && rs_c == 8 && i + 1 < M) {
+            if (!(flags & PYSIMD_ZERO)) rows = _mm512_add_ps(_mm512_loadu_ps(c), rows);
+            if (flags & PYSIMD_STREAM) f32x16_stream(c, rows);
+            else _mm512_storeu_ps(c, rows);
+        } else {
+            __m256 row = _mm512_castps512_ps256(rows);
+            if (!(flags & PYSIMD_ZERO)) row = _mm256_add_ps(_mm256_maskz_loadu_ps(some, c), row);
+            _mm256_mask_storeu_ps(c, some, row);
+            if (i + 1 < M) {
+                row = _mm512_extractf32x8_ps(rows, 1);
+                if (!(flags & PYSIMD_ZERO)) row = _mm256_add_ps(_mm256_maskz_loadu_ps(some, c + rs_c), row);
+                _mm256_mask_storeu_ps(c + rs_c, some, row);
+            }
+        }
+        c += 2 * rs_c;
+    }
+}
+
+void avx512_f32_outer_8x8(int64_t k, const void *a, int64_t rs_a, int64_t cs_a, const void *b, int64_t rs_b, void *c,
+                          int64_t rs_c)
+{
+    if (cs_a == 1)
+        tile(8, 8, k, a, rs_a, 1, b, rs_b, c, rs_c, 0);
+    else
+        tile(8, 8, k, a, rs_a, cs_a, b, rs_b, c, rs_c, 0);
+}
+
+INLINE void loop(const pysimd_call *s, const int M, int n, int64_t k, int64_t rs_a, int64_t cs_a, int64_t rs_b, int64_t rs_c, int flags)
+{
+    const float *a = s->a, *b = s->b;
+    float *c = s->c;
+    for (int64_t i = 0; i < s->batch; i++, a += s->bs_a, b += s->bs_b, c += s->bs_c)
+        tile(M, n, k, a, rs_a, cs_a, b, rs_b, c, rs_c, flags);
+}
+
+INLINE void loop_of_m(const pysimd_call *s, const int M)
+{
+    if (s->cs_a == 1)
+        loop(s, M, (int)s->n, s->k, s->rs_a, 1, s->rs_b, s->rs_c, s->flags);
+    else
+        loop(s, M, (int)s->n, s->k, s->rs_a, s->cs_a, s->rs_b, s->rs_c, s->flags);
+}
+
+void avx512_f32_outer_8x8_batch(const pysimd_call *s)
+{
+    if (s->m == 8 && s->n == 8 && s->k == 8 && s->cs_a == 1 && s->rs_a == 8 && s->rs_b == 8 && s->rs_c == 8) {
+        if (s->flags == PYSIMD_ZERO) loop(s, 8, 8, 8, 8, 1, 8, 8, PYSIMD_ZERO);
+        else loop(s, 8, 8, 8, 8, 1, 8, 8, s->flags);
+        return;
+    }
+    switch (s->m) {
+    case 1: loop_of_m(s, 1); break;
+    case 2: loop_of_m(s, 2); break;
+    case 3: loop_of_m(s, 3); break;
+    case 4: loop_of_m(s, 4); break;
+    case 5: loop_of_m(s, 5); break;
+    case 6: loop_of_m(s, 6); break;
+    case 7: loop_of_m(s, 7); break;
+    case 8: loop_of_m(s, 8); break;
+    }
+}

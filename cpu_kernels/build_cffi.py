@@ -1,0 +1,88 @@
+"""cffi build script (API mode) of ``pysimd._cpu``: the dispatcher, linked with the kernel libraries that setup.py names.
+
+The cdef lists what Python calls. No kernel is named here: Python sees the rows of the table.
+"""
+
+from pathlib import Path
+
+from cffi import FFI
+
+HERE = "cpu_kernels"
+DISPATCHER = ("registry", "features", "pack", "driver", "measure", "fastcall")
+
+ffi = FFI()
+ffi.cdef(
+    """
+    typedef struct {
+        const char *name;
+        int target, types, form, mr, nr, k_group, panel;
+        ...;
+    } pysimd_kernel;
+    extern const pysimd_kernel pysimd_kernels[];
+    extern const int pysimd_kernel_count;
+
+    typedef struct { const char *name; uint64_t needs; } pysimd_target_row;
+    extern const pysimd_target_row pysimd_targets[];
+    extern const char *const pysimd_feature_names[];
+    extern const int pysimd_feature_count;
+
+    #define GENERIC ...
+    #define TARGETS ...
+    #define F32 ...
+    #define F64 ...
+    #define BF16F32 ...
+    #define I8I32 ...
+    #define U8I8I32 ...
+    #define OUTER ...
+    #define PLAIN ...
+    #define PYSIMD_ZERO ...
+    #define PYSIMD_STREAM ...
+    #define PYSIMD_MAX_DIMS ...
+
+    uint64_t pysimd_cpu_features(void);
+    void pysimd_start(int highest_target);
+    int pysimd_can_run(const pysimd_kernel *kernel);
+    const pysimd_kernel *pysimd_choose(int types, int64_t n);
+
+    typedef struct {
+        int64_t m, n, k;
+        const void *a;
+        int64_t rs_a, cs_a;
+        const void *b;
+        int64_t rs_b, cs_b;
+        void *c;
+        int64_t rs_c;
+        int ndim;
+        int64_t shape[...], batch_a[...], batch_b[...], batch_c[...];
+        int flags, threads;
+        ...;
+    } pysimd_product;
+    int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product);
+
+    typedef struct { const pysimd_kernel *kernel; pysimd_product product; ...; } pysimd_bound;
+    int pysimd_is_one_tile(const pysimd_bound *bound);
+    void pysimd_run_bound(const pysimd_bound *bound);
+
+    double pysimd_time_tile(const pysimd_kernel *kernel, int64_t k, const void *a, const void *b, void *c,
+                            int64_t calls, int rounds);
+    typedef struct { int target, types; int64_t macs; ...; } pysimd_peak;
+    extern const pysimd_peak pysimd_peaks[];
+    extern const int pysimd_peak_count;
+    double pysimd_time_peak(int index, int64_t steps, int rounds);
+
+    void pysimd_fast_types(uintptr_t ndarray, int types, uintptr_t dtype_a, uintptr_t dtype_b, uintptr_t dtype_c);
+    int pysimd_fast_matmul(uintptr_t a, uintptr_t b, uintptr_t out, int64_t most_macs);
+    typedef struct { uintptr_t data; int ndim; int64_t first_dimension, first_stride; ...; } pysimd_fast_view;
+    pysimd_fast_view pysimd_fast_look(uintptr_t array);
+    """
+)
+ffi.set_source(
+    "pysimd._cpu",
+    '#include "driver.h"\n#include "fastcall.h"\n#include "measure.h"\n',
+    sources=[f"{HERE}/{name}.c" for name in DISPATCHER],
+    include_dirs=[HERE],
+    # Without this an edited kernel would leave the old extension in build/.
+    depends=sorted(str(path) for pattern in ("*.c", "*.h", "*.inc") for path in Path(HERE).glob(pattern)),
+    extra_compile_args=["-std=gnu11", "-O2", "-fvisibility=hidden", "-pthread"],
+    extra_link_args=["-pthread"],
+)

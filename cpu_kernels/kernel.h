@@ -1,0 +1,29 @@
+/* kernel.h: the few words every kernel file and template is written in. */
+#ifndef PYSIMD_KERNEL_H
+#define PYSIMD_KERNEL_H
+
+#include <string.h>
+
+#include "pysimd.h"
+
+#define PASTE_(x, y) x##_##y
+#define PASTE(x, y) PASTE_(x, y)
+#define V(op) PASTE(VEC, op) /* an operation of the vector type VEC, from vec_<target>.h */
+#define UNROLL _Pragma("GCC unroll 32")
+#define INLINE static inline __attribute__((always_inline))
+
+/* Keeps the compiler from knowing a vector's value, or from moving it out of its register. */
+#if defined(__x86_64__)
+#define KEEP(v) __asm__ volatile("" : "+v"(v))
+#elif defined(__aarch64__)
+#define KEEP(v) __asm__ volatile("" : "+w"(v))
+#else
+#define KEEP(v) __asm__ volatile("" : "+m"(v))
+#endif
+
+/* One element at any address: a plain dereference would promise an alignment that arrays do not have. */
+INLINE float get_f32(const void *p) { float x; memcpy(&x, p, sizeof x); return x; }
+INLINE double get_f64(const void *p) { double x; memcpy(&x, p, sizeof x); return x; }
+INLINE int32_t get_i32(const void *p) { int32_t x; memcpy(&x, p, sizeof x); return x; }
+
+#endif

@@ -1,0 +1,50 @@
+/* measure.c: see measure.h. Compiled for the baseline processor. */
+#include "measure.h"
+
+#include <time.h>
+
+#define PEAK(TARGET, TYPES_, FUNCTION, MACS) extern void FUNCTION(int64_t);
+#include "peaks.inc"
+#undef PEAK
+
+const pysimd_peak pysimd_peaks[] = {
+#define PEAK(TARGET, TYPES_, FUNCTION, MACS) {.target = TARGET, .types = TYPES_, .macs = MACS, .steps = FUNCTION},
+#include "peaks.inc"
+#undef PEAK
+};
+const int pysimd_peak_count = sizeof pysimd_peaks / sizeof *pysimd_peaks;
+
+static double now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
+double pysimd_time_tile(const pysimd_kernel *kernel, int64_t k, const void *a, const void *b, void *c, int64_t calls,
+                        int rounds)
+{
+    const int inner = kernel->form == INNER;
+    const int64_t rs_a = inner ? k : kernel->k_group, cs_a = inner ? 1 : kernel->mr * kernel->k_group;
+    const int64_t rs_b = inner ? k : kernel->nr * kernel->k_group;
+    double best = 1e300;
+    for (int r = 0; r < rounds; r++) {
+        const double start = now_ns();
+        for (int64_t i = 0; i < calls; i++) kernel->run(k, a, rs_a, cs_a, b, rs_b, c, kernel->nr);
+        const double each = (now_ns() - start) / (double)calls;
+        if (each < best) best = each;
+    }
+    return best;
+}
+
+double pysimd_time_peak(int index, int64_t steps, int rounds)
+{
+    double best = 1e300;
+    for (int r = 0; r < rounds; r++) {
+        const double start = now_ns();
+        pysimd_peaks[index].steps(steps);
+        const double each = (now_ns() - start) / (double)steps;
+        if (each < best) best = each;
+    }
+    return best;
+}

@@ -1,0 +1,129 @@
+/* outer.h: the outer-product microkernel, once, for every vector type.
+ *
+ * A kernel file sets KERNEL, VEC, MR and NR, and includes this file, which defines its two entry points.
+ * VEC names a vector type of vec_<target>.h; V(op) below is that type's operation.
+ *
+ * For each p the tile reads one row of B into nr/lanes vectors, broadcasts each of the mr elements of A's column p, and
+ * adds mr*nr products: (mr + nr) elements loaded, nothing stored. All mr * nr/lanes accumulators are registers: every
+ * loop over them is unrolled by pragma, because gcc otherwise keeps the array in memory and the ratio is gone.
+ */
+#include "kernel.h"
+
+enum { LANES = V(lanes), NV_MAX = NR / LANES, K_GROUP = V(k_group) };
+_Static_assert(NR % LANES == 0, "nr must be whole vectors");
+
+/* Five rows of A share a pointer (x86 addresses 0, 1, 2, 4 times a stride, and 3 times is a register of its own), so that
+ * sixteen rows at any stride need six registers. HIDE keeps the compiler from deriving one pointer from another, which
+ * costs a register each and puts them on the stack. */
+#define HIDE(x) __asm__("" : "+r"(x))
+#define ROW(i) ((const V(elem_a) *)(group[(i) / 5] + ((i) % 5 == 3 ? rs3 : (i) % 5 * rs)))
+enum { GROUPS = (MR + 4) / 5 };
+
+/* M rows, NV vectors; the last vector holds `lanes` columns if `partial`. The first four arguments are constants. */
+INLINE void tile(const int M, const int NV, const int partial, const int packed, int lanes, int64_t k,
+                 const V(elem_a) *a, int64_t rs_a, int64_t cs_a, const V(elem_b) *b, int64_t rs_b, V(sum) *c, int64_t rs_c,
+                 int flags)
+{
+    const V(mask) mask = V(first)(lanes);
+    const int64_t rs = packed ? K_GROUP * (int64_t)sizeof *a : rs_a * (int64_t)sizeof *a;
+    int64_t rs3 = 3 * rs;
+    if (!packed && M > 3) HIDE(rs3);
+    const char *group[GROUPS];
+    UNROLL for (int g = 0; 5 * g < M; g++) {
+        group[g] = (const char *)a + 5 * g * rs;
+        if (!packed) HIDE(group[g]);
+    }
+    cs_a *= sizeof *a;
+
+    V(acc) acc[MR][NV_MAX];
+    UNROLL for (int i = 0; i < M; i++)
+        UNROLL for (int j = 0; j < NV; j++) acc[i][j] = V(zero)();
+
+    for (int64_t p = 0; p < k; p++) {
+        V(vec) row[NV_MAX];
+        UNROLL for (int j = 0; j < NV; j++) {
+            const V(elem_b) *bj = b + j * LANES * K_GROUP;
+            row[j] = partial && j == NV - 1 ? V(load_first)(bj, mask) : V(load)(bj);
+        }
+        UNROLL for (int i = 0; i < M; i++) {
+            const V(vec) ai = V(splat)(ROW(i));
+            UNROLL for (int j = 0; j < NV; j++) acc[i][j] = V(fma)(ai, row[j], acc[i][j]);
+        }
+        UNROLL for (int g = 0; 5 * g < M; g++) group[g] += cs_a;
+        b += rs_b;
+    }
+
+    UNROLL for (int i = 0; i < M; i++) {
+        V(sum) *ci = c + i * rs_c;
+        if (V(offset)) { /* the int32 that closes row i of A's panel belongs to every element of row i of C */
+            const V(acc) more = V(splat_sum)(ROW(i));
+            UNROLL for (int j = 0; j < NV; j++) acc[i][j] = V(add)(acc[i][j], more);
+        }
+        UNROLL for (int j = 0; j < NV; j++) {
+            V(sum) *cij = ci + j * LANES;
+            if (partial && j == NV - 1) {
+                if (!(flags & PYSIMD_ZERO)) acc[i][j] = V(add)(V(load_sum_first)(cij, mask), acc[i][j]);
+                V(store_first)(cij, mask, acc[i][j]);
+            } else {
+                if (!(flags & PYSIMD_ZERO)) acc[i][j] = V(add)(V(load_sum)(cij), acc[i][j]);
+                if (flags & PYSIMD_STREAM)
+                    V(stream)(cij, acc[i][j]);
+                else
+                    V(store)(cij, acc[i][j]);
+            }
+        }
+    }
+}
+
+void KERNEL(int64_t k, const void *a, int64_t rs_a, int64_t cs_a, const void *b, int64_t rs_b, void *c, int64_t rs_c)
+{
+    if (rs_a == K_GROUP)
+        tile(MR, NV_MAX, 0, 1, LANES, k, a, rs_a, cs_a, b, rs_b, c, rs_c, 0);
+    else
+        tile(MR, NV_MAX, 0, 0, LANES, k, a, rs_a, cs_a, b, rs_b, c, rs_c, 0);
+}
+
+INLINE void tiles(const int M, const int NV, const int partial, const pysimd_call *s)
+{
+    const V(elem_a) *a = s->a;
+    const V(elem_b) *b = s->b;
+    V(sum) *c = s->c;
+    const int lanes = (int)(s->n - (NV - 1) * LANES);
+    for (int64_t i = 0; i < s->batch; i++) {
+        tile(M, NV, partial, 0, lanes, s->k, a, s->rs_a, s->cs_a, b, s->rs_b, c, s->rs_c, s->flags);
+        a += s->bs_a, b += s->bs_b, c += s->bs_c;
+    }
+}
+
+INLINE void tiles_of_m(const int M, const pysimd_call *s)
+{
+    if (s->n == NR)
+        tiles(M, NV_MAX, 0, s);
+    else if (s->n > LANES)
+        tiles(M, NV_MAX, 1, s);
+    else
+        tiles(M, 1, 1, s);
+}
+_Static_assert(NV_MAX <= 2, "tiles_of_m knows one vector and two");
+
+/* m is a constant in each case, so that the accumulators of a partial tile are registers too. */
+void PASTE(KERNEL, batch)(const pysimd_call *s)
+{
+    switch (s->m) {
+#define CASE(M) case M: tiles_of_m(M <= MR ? M : MR, s); break;
+        CASE(1) CASE(2) CASE(3) CASE(4)
+#if MR > 4
+        CASE(5) CASE(6)
+#endif
+#if MR > 6
+        CASE(7) CASE(8)
+#endif
+#if MR > 8
+        CASE(9) CASE(10) CASE(11) CASE(12) CASE(13) CASE(14)
+#endif
+#if MR > 14
+        CASE(15) CASE(16)
+#endif
+#undef CASE
+    }
+}

@@ -1,0 +1,79 @@
+/* pysimd.h: the contract of every CPU kernel, in C.
+ *
+ * A microkernel computes one tile, C[mr,nr] += A[mr,K] * B[K,nr] on plain memory:
+ *
+ *     A   element (i, p) at a[i*rs_a + p*cs_a]    scalars to broadcast; a packed panel is rs_a = 1, cs_a = mr
+ *     B   element (p, j) at b[p*rs_b + j]         rows of nr;           a packed panel is rs_b = nr
+ *     C   element (i, j) at c[i*rs_c + j]
+ *
+ * Strides count elements, may be zero or negative, and no alignment is asked of any pointer.
+ * K >= 0 is a run-time argument; K = 0 leaves C as it is (or zero, with PYSIMD_ZERO).
+ * Not one byte outside the elements named above is read or written, partial tiles included.
+ * C does not overlap A or B; the caller sees to that.
+ *
+ * Narrow types step through K in groups of k_group: `element (i, p)` is then k_group adjacent values, K counts groups,
+ * strides still count values, and a row of B interleaves its columns: b[p*rs_b + j*k_group + g]. What the values of a
+ * panel are (as in the array, widened, offset) is the row's `.panel`; pack.c is the only other place that knows.
+ * Inner-product kernels (`.form = INNER`) take B by columns: element (p, j) at b[j*rs_b + p], and A with cs_a = 1.
+ */
+#ifndef PYSIMD_H
+#define PYSIMD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { /* pysimd_call.flags */
+    PYSIMD_ZERO = 1,   /* C = A B: C is written, never read */
+    PYSIMD_STREAM = 2, /* C goes past the caches where the kernel can; every row of C is then 16-byte aligned */
+};
+
+/* `batch` products of one shape, m <= mr, n <= nr: the partial tiles belong to the kernel, not to its caller. */
+typedef struct {
+    int64_t batch, m, n, k;
+    const void *a;
+    int64_t bs_a, rs_a, cs_a;
+    const void *b;
+    int64_t bs_b, rs_b;
+    void *c;
+    int64_t bs_c, rs_c;
+    int flags;
+} pysimd_call;
+
+/* One full tile, C += A B. */
+typedef void pysimd_run_fn(int64_t k, const void *a, int64_t rs_a, int64_t cs_a, const void *b, int64_t rs_b, void *c,
+                           int64_t rs_c);
+typedef void pysimd_batch_fn(const pysimd_call *call);
+
+typedef enum { OUTER, INNER } pysimd_form;
+
+typedef enum {
+    F32,     /* f32 = f32 * f32 */
+    F64,     /* f64 = f64 * f64 */
+    BF16F32, /* f32 = bf16 * bf16 */
+    I8I32,   /* i32 = i8 * i8 */
+    U8I8I32, /* i32 = u8 * i8 */
+    TYPES,
+} pysimd_types;
+
+typedef enum {
+    PLAIN,  /* the array's own values; with k_group = 1 a kernel may read the array itself */
+    WIDE,   /* int8 and uint8 values widened to int16, in both panels */
+    OFFSET, /* B holds b + 128 as uint8; after its last group each row of A holds int32 -128 * sum(a) */
+} pysimd_panel;
+
+/* In the order of preference: where both can run, a later one is chosen over an earlier one. */
+typedef enum { GENERIC, SSE, AVX, AVX2, AVX512, AVX512VNNI, AVX512BF16, TARGETS } pysimd_target;
+
+/* One line of kernels.inc. */
+typedef struct {
+    const char *name;
+    pysimd_target target;
+    pysimd_types types;
+    pysimd_form form;
+    int mr, nr, k_group;
+    pysimd_panel panel;
+    pysimd_run_fn *run;
+    pysimd_batch_fn *batch;
+} pysimd_kernel;
+
+#endif

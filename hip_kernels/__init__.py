@@ -1,0 +1,1 @@
+"""HIP kernel sources and their table."""

@@ -1,0 +1,31 @@
+"""pysimd: SIMD microkernels for small matrix products behind one Python API.
+
+A microkernel computes one tile, ``C[mr,nr] += A[mr,K] @ B[K,nr]``. Pick one by name, call it on arrays, see its
+math-to-load ratio; or let ``matmul`` choose.
+"""
+
+from ._version import __version__
+from .api import matmul
+from .errors import DTypeError, OptionError, PysimdError, ShapeError, UnavailableError, UnknownKernelError
+from .ratio import Ratio
+from .registry import Backend, MicroKernel, backends, kernel, kernels
+from .report import Report, compare
+
+__all__ = [
+    "Backend",
+    "DTypeError",
+    "MicroKernel",
+    "OptionError",
+    "PysimdError",
+    "Ratio",
+    "Report",
+    "ShapeError",
+    "UnavailableError",
+    "UnknownKernelError",
+    "__version__",
+    "backends",
+    "compare",
+    "kernel",
+    "kernels",
+    "matmul",
+]

@@ -1,0 +1,1 @@
+"""One module per backend, each with ``backend()``, ``kernels()``, ``call``, ``bind`` and ``matmul``."""

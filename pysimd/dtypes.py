@@ -1,0 +1,80 @@
+"""The types families of the kernels: what A, B and C hold, and how a NumPy dtype is recognised."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from .errors import DTypeError
+
+
+@dataclass(frozen=True)
+class Types:
+    """One family: dtype names of A, B and C, and the unit round-off of the accumulator (0 for integers)."""
+
+    name: str
+    a: str
+    b: str
+    c: str
+    roundoff: float
+
+
+FAMILIES = {
+    t.name: t
+    for t in (
+        Types("f32", "float32", "float32", "float32", 2.0**-24),
+        Types("f64", "float64", "float64", "float64", 2.0**-53),
+        Types("f16", "float16", "float16", "float16", 2.0**-11),
+        Types("f16f32", "float16", "float16", "float32", 2.0**-24),
+        Types("bf16f32", "bfloat16", "bfloat16", "float32", 2.0**-24),
+        Types("i8i32", "int8", "int8", "int32", 0.0),
+        Types("u8i8i32", "uint8", "int8", "int32", 0.0),
+    )
+}
+
+
+@cache
+def dtype_of(name: str) -> np.dtype:
+    """The NumPy dtype of that name; bfloat16 is ``ml_dtypes.bfloat16``, or uint16 where ml_dtypes is not installed."""
+    if name != "bfloat16":
+        return np.dtype(name)
+    try:
+        import ml_dtypes
+    except ImportError:
+        return np.dtype("uint16")
+    return np.dtype(ml_dtypes.bfloat16)
+
+
+def accepts(name: str, dtype: np.dtype) -> bool:
+    """Whether an array of ``dtype`` is one of ``name``. uint16 holds the bits of a bfloat16 where one is asked for."""
+    if not dtype.isnative:
+        return False
+    return dtype.name == name or (name == "bfloat16" and dtype.name == "uint16")
+
+
+def check(family: Types, a: np.dtype, b: np.dtype) -> None:
+    """Raise ``DTypeError`` unless A and B have the dtypes of ``family``."""
+    if accepts(family.a, a) and accepts(family.b, b):
+        return
+    bits = " (uint16 arrays holding bfloat16 bits are taken too)" if family.a == "bfloat16" else ""
+    raise DTypeError(
+        f"{family.name} kernels take a of {family.a} and b of {family.b}{bits}, got {_describe(a)} and {_describe(b)}: "
+        "convert with .astype(), or choose another kernel (pysimd.kernels())"
+    )
+
+
+def family_of(a: np.dtype, b: np.dtype, offered: tuple[str, ...]) -> Types:
+    """The family that multiplies these two dtypes, among those ``offered`` by a backend."""
+    for name in offered:
+        family = FAMILIES[name]
+        if a.name == family.a and b.name == family.b and a.isnative and b.isnative:
+            return family
+    pairs = ", ".join(f"{FAMILIES[n].a} @ {FAMILIES[n].b} -> {FAMILIES[n].c}" for n in offered)
+    hint = "; for bfloat16 bits in uint16 name a kernel: kernel='..._bf16f32_...'" if a.name == "uint16" else ""
+    raise DTypeError(
+        f"no kernel multiplies {_describe(a)} by {_describe(b)}; there are {pairs}{hint}. Convert with .astype()"
+    )
+
+
+def _describe(dtype: np.dtype) -> str:
+    return dtype.name if dtype.isnative else f"byte-swapped {dtype.name}"

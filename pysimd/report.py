@@ -1,0 +1,114 @@
+"""``compare``: the ratio of kernels side by side, analytic and, on request, with their measured speed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from . import measure, registry
+from ._version import __version__
+from .registry import MicroKernel
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kernel of a report. Measured fields are None where nothing was measured.
+
+    Attributes:
+        ratio: multiply-adds per element loaded, analytic; ``ratio_per_byte`` per byte.
+        gflops: 10^9 floating-point (or integer) operations per second, two per multiply-add, on one core with both
+            panels in cache and K = ``measure.K``.
+        peak_gflops: the same for a chain of this target's multiply-adds that loads nothing.
+        percent_of_peak: 100 * gflops / peak_gflops.
+    """
+
+    kernel: str
+    backend: str
+    target: str
+    types: str
+    form: str
+    mr: int
+    nr: int
+    macs: int
+    loads: int
+    ratio: float
+    ratio_per_byte: float
+    available: bool
+    unavailable_reason: str
+    gflops: float | None = None
+    peak_gflops: float | None = None
+    percent_of_peak: float | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """Rows of ``compare``, with the machine they were made on."""
+
+    rows: tuple[Row, ...]
+    machine: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as plain data with ``schema_version``."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "pysimd": __version__,
+            "machine": self.machine,
+            "rows": [asdict(row) for row in self.rows],
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """``to_dict`` as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent)
+
+    def plot(self, path) -> None:
+        """Bars of the ratio of every kernel, inner and outer in two colours, with GFLOP/s where measured; PNG or SVG by
+        the ending of ``path``. Needs matplotlib (``pip install 'pysimd[plot]'``)."""
+        from . import plots
+
+        plots.ratio_bars(self.rows, path)
+
+
+def compare(kernels=None, *, measure: bool = False) -> Report:
+    """The math-to-load ratio of kernels side by side.
+
+    Args:
+        kernels: kernels or names; all of them by default.
+        measure: also time each available kernel and the peak of its target and type (some 20 ms each).
+
+    Returns:
+        Report: ``.rows``, ``.to_dict()``, ``.to_json()``, ``.plot(path)``.
+
+    Raises:
+        UnknownKernelError: a name that is none.
+    """
+    chosen = registry.kernels() if kernels is None else [registry.kernel(k) if isinstance(k, str) else k for k in kernels]
+    return Report(rows=tuple(_row(k, measure) for k in chosen), machine=_machine())
+
+
+def _row(kernel: MicroKernel, measured: bool) -> Row:
+    speed = measure.tile_speed(kernel) if measured and kernel.available else measure.Speed()
+    return Row(
+        kernel=kernel.name,
+        backend=kernel.backend,
+        target=kernel.target,
+        types=kernel.types,
+        form=kernel.form,
+        mr=kernel.mr,
+        nr=kernel.nr,
+        macs=kernel.ratio.macs,
+        loads=kernel.ratio.loads,
+        ratio=kernel.ratio.value,
+        ratio_per_byte=kernel.ratio.per_byte,
+        available=kernel.available,
+        unavailable_reason=kernel.unavailable_reason,
+        gflops=speed.gflops,
+        peak_gflops=speed.peak_gflops,
+        percent_of_peak=speed.percent_of_peak,
+    )
+
+
+def _machine() -> dict[str, Any]:
+    return {b.name: asdict(b) for b in registry.backends()}
