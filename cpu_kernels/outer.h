@@ -19,6 +19,22 @@ _Static_assert(NR % LANES == 0, "nr must be whole vectors");
 #define ROW(i) ((const V(elem_a) *)(group[(i) / 5] + ((i) % 5 == 3 ? rs3 : (i) % 5 * rs)))
 enum { GROUPS = (MR + 4) / 5 };
 
+/* One k: a row of B, and each element of a column of A. */
+#define STEP                                                                                                           \
+    {                                                                                                                  \
+        V(vec) row[NV_MAX];                                                                                            \
+        UNROLL for (int j = 0; j < NV; j++) {                                                                          \
+            const V(elem_b) *bj = b + j * LANES * K_GROUP;                                                             \
+            row[j] = partial && j == NV - 1 ? V(load_first)(bj, mask) : V(load)(bj);                                   \
+        }                                                                                                              \
+        UNROLL for (int i = 0; i < M; i++) {                                                                           \
+            const V(vec) ai = V(splat)(ROW(i));                                                                        \
+            UNROLL for (int j = 0; j < NV; j++) acc[i][j] = V(fma)(ai, row[j], acc[i][j]);                             \
+        }                                                                                                              \
+        UNROLL for (int g = 0; 5 * g < M; g++) group[g] += cs_a;                                                       \
+        b += rs_b;                                                                                                     \
+    }
+
 /* M rows, NV vectors; the last vector holds `lanes` columns if `partial`. The first four arguments are constants. */
 INLINE void tile(const int M, const int NV, const int partial, const int packed, int lanes, int64_t k,
                  const V(elem_a) *a, int64_t rs_a, int64_t cs_a, const V(elem_b) *b, int64_t rs_b, V(sum) *c, int64_t rs_c,
@@ -39,18 +55,13 @@ INLINE void tile(const int M, const int NV, const int partial, const int packed,
     UNROLL for (int i = 0; i < M; i++)
         UNROLL for (int j = 0; j < NV; j++) acc[i][j] = V(zero)();
 
-    for (int64_t p = 0; p < k; p++) {
-        V(vec) row[NV_MAX];
-        UNROLL for (int j = 0; j < NV; j++) {
-            const V(elem_b) *bj = b + j * LANES * K_GROUP;
-            row[j] = partial && j == NV - 1 ? V(load_first)(bj, mask) : V(load)(bj);
-        }
-        UNROLL for (int i = 0; i < M; i++) {
-            const V(vec) ai = V(splat)(ROW(i));
-            UNROLL for (int j = 0; j < NV; j++) acc[i][j] = V(fma)(ai, row[j], acc[i][j]);
-        }
-        UNROLL for (int g = 0; 5 * g < M; g++) group[g] += cs_a;
-        b += rs_b;
+    if (packed) { /* fixed strides: two steps share their address arithmetic. Four are slower again (183 against 194
+                   * GFLOP/s for 14x32 on a Granite Rapids Xeon, and one 185 at K = 256). */
+        int64_t p = k;
+        for (; p >= 2; p -= 2) STEP STEP
+        if (p) STEP
+    } else {
+        for (int64_t p = 0; p < k; p++) STEP
     }
 
     UNROLL for (int i = 0; i < M; i++) {
@@ -77,8 +88,8 @@ INLINE void tile(const int M, const int NV, const int partial, const int packed,
 
 void KERNEL(int64_t k, const void *a, int64_t rs_a, int64_t cs_a, const void *b, int64_t rs_b, void *c, int64_t rs_c)
 {
-    if (rs_a == K_GROUP)
-        tile(MR, NV_MAX, 0, 1, LANES, k, a, rs_a, cs_a, b, rs_b, c, rs_c, 0);
+    if (rs_a == K_GROUP && cs_a == MR * K_GROUP && rs_b == NR * K_GROUP)
+        tile(MR, NV_MAX, 0, 1, LANES, k, a, K_GROUP, MR * K_GROUP, b, NR * K_GROUP, c, rs_c, 0);
     else
         tile(MR, NV_MAX, 0, 0, LANES, k, a, rs_a, cs_a, b, rs_b, c, rs_c, 0);
 }
