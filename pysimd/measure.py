@@ -43,8 +43,11 @@ def tile_speed(kernel: MicroKernel, *, rounds: int = 7, seconds: float = 0.02) -
     pointers = [ffi.from_buffer(x) for x in (a, b, c)]
     macs = kernel.mr * kernel.nr * K
 
-    peak = next(i for i in range(lib.pysimd_peak_count)
-                if (lib.pysimd_peaks[i].target, lib.pysimd_peaks[i].types) == (row.target, row.types))
+    peak = next(
+        i
+        for i in range(lib.pysimd_peak_count)
+        if (lib.pysimd_peaks[i].target, lib.pysimd_peaks[i].types) == (row.target, row.types)
+    )
     peak_macs = lib.pysimd_peaks[peak].macs
     one = lib.pysimd_time_tile(row, groups, *pointers, 10, 2)
     calls = max(1, int(seconds / rounds * 0.5e9 / one))

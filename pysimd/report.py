@@ -84,7 +84,9 @@ def compare(kernels=None, *, measure: bool = False) -> Report:
     Raises:
         UnknownKernelError: a name that is none.
     """
-    chosen = registry.kernels() if kernels is None else [registry.kernel(k) if isinstance(k, str) else k for k in kernels]
+    chosen = (
+        registry.kernels() if kernels is None else [registry.kernel(k) if isinstance(k, str) else k for k in kernels]
+    )
     return Report(rows=tuple(_row(k, measure) for k in chosen), machine=_machine())
 
 

@@ -120,7 +120,9 @@ def _kernel(row, bound: str) -> MicroKernel:
 @cache
 def _row(name: str):
     """The C table's row of a kernel."""
-    return next(row for row in (lib.pysimd_kernels + i for i in range(lib.pysimd_kernel_count)) if _text(row.name) == name)
+    return next(
+        row for row in (lib.pysimd_kernels + i for i in range(lib.pysimd_kernel_count)) if _text(row.name) == name
+    )
 
 
 def chosen(types: str, n: int) -> MicroKernel:
