@@ -20,7 +20,7 @@ TARGET_FLAGS = {
     "avx512bf16": [*AVX512, "-mavx512bf16"],
 }
 # -O2, not -O3: the templates unroll what must be unrolled, and -O3 copies whole tiles for each value of the flags.
-FLAGS = ["-std=gnu11", "-O2", "-fvisibility=hidden", "-fPIC"]
+FLAGS = ["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-fPIC"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g"]
 
 KERNELS = Path("cpu_kernels")

@@ -1,4 +1,4 @@
-"""cffi build script (API mode) of ``pysimd._cpu``: the dispatcher, linked with the kernel libraries that setup.py names.
+"""cffi build script (API mode) of ``pysimd._cpu``: the dispatcher, linked with the kernel libraries of setup.py.
 
 The cdef lists what Python calls. No kernel is named here: Python sees the rows of the table.
 """
@@ -83,6 +83,6 @@ ffi.set_source(
     include_dirs=[HERE],
     # Without this an edited kernel would leave the old extension in build/.
     depends=sorted(str(path) for pattern in ("*.c", "*.h", "*.inc") for path in Path(HERE).glob(pattern)),
-    extra_compile_args=["-std=gnu11", "-O2", "-fvisibility=hidden", "-pthread"],
+    extra_compile_args=["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-pthread"],
     extra_link_args=["-pthread"],
 )

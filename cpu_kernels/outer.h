@@ -58,7 +58,10 @@ INLINE void tile(const int M, const int NV, const int partial, const int packed,
     if (packed) { /* fixed strides: two steps share their address arithmetic. Four are slower again (183 against 194
                    * GFLOP/s for 14x32 on a Granite Rapids Xeon, and one 185 at K = 256). */
         int64_t p = k;
-        for (; p >= 2; p -= 2) STEP STEP
+        for (; p >= 2; p -= 2) {
+            STEP
+            STEP
+        }
         if (p) STEP
     } else {
         for (int64_t p = 0; p < k; p++) STEP
