@@ -1,0 +1,43 @@
+"""Fixtures, and the marker of every test: the folder it lies in (tests/cpu is ``cpu``)."""
+
+import numpy as np
+import pytest
+from cases import QUICK, SEED
+from hypothesis import HealthCheck, settings
+
+import pysimd
+
+BACKENDS = ("cpu", "cuda", "hip")
+CPU_KERNELS = [k for k in pysimd.kernels("cpu") if k.available]
+
+# Derandomised: a run in CI and one here see the same cases. No deadline: an emulator is slow, not wrong.
+settings.register_profile("default", derandomize=True, deadline=None, max_examples=100)
+settings.register_profile(
+    "quick", derandomize=True, deadline=None, max_examples=10, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("quick" if QUICK else "default")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        folder = item.path.parent.name
+        if folder in BACKENDS:
+            item.add_marker(getattr(pytest.mark, folder))
+
+
+def pytest_generate_tests(metafunc):
+    """A test that takes ``cpu_kernel`` runs for every CPU kernel that this machine can run."""
+    if "cpu_kernel" in metafunc.fixturenames:
+        metafunc.parametrize("cpu_kernel", CPU_KERNELS, ids=lambda k: k.name)
+
+
+def pytest_report_header():
+    cpu = pysimd.backends()[0]
+    quick = " PYSIMD_TEST_QUICK=1" if QUICK else ""
+    return f"cpu: {cpu.device}; {' '.join(cpu.features)}; {len(CPU_KERNELS)} kernels available{quick}"
+
+
+@pytest.fixture
+def rng(request):
+    """A generator seeded by the test's own name, so that a test gives the same numbers alone and in the whole run."""
+    return np.random.default_rng((SEED, *request.node.name.encode()))

@@ -1,0 +1,108 @@
+"""One set of values in many memory layouts: every function returns an array equal to its argument (``broadcast`` ones
+excepted, which keep some of its values) whose memory is laid out in its own way. Gaps hold NaN or 0x7f bytes: a kernel
+that strays into them gives a wrong result."""
+
+import numpy as np
+
+
+def _filled(shape, dtype) -> np.ndarray:
+    """NaN for floats (0x7fff.. or 0xffff.. patterns are NaN too), 127 or 255 for integers."""
+    buffer = np.full(int(np.prod(shape)) * dtype.itemsize, 0xFF, np.uint8)
+    return buffer.view(dtype).reshape(shape)
+
+
+def contiguous(x):
+    return np.ascontiguousarray(x)
+
+
+def fortran(x):
+    """The first index runs fastest, through the batch dimensions too."""
+    return np.asfortranarray(x)
+
+
+def transposed(x):
+    """Every matrix stored column by column."""
+    return np.ascontiguousarray(x.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+
+def sliced(x):
+    """Every second row, every third column, of a larger array."""
+    big = _filled((*x.shape[:-2], 2 * x.shape[-2] + 1, 3 * x.shape[-1] + 1), x.dtype)
+    view = big[..., 1 : 1 + 2 * x.shape[-2] : 2, 1 : 1 + 3 * x.shape[-1] : 3]
+    view[...] = x
+    return view
+
+
+def padded_rows(x):
+    """Adjacent columns with a leading dimension larger than the row."""
+    big = _filled((*x.shape[:-1], x.shape[-1] + 5), x.dtype)
+    view = big[..., 2 : 2 + x.shape[-1]]
+    view[...] = x
+    return view
+
+
+def negative(x):
+    """Every dimension runs backwards."""
+    backwards = (slice(None, None, -1),) * x.ndim
+    return np.ascontiguousarray(x[backwards])[backwards]
+
+
+def negative_rows(x):
+    """Rows run backwards, columns forwards."""
+    return np.ascontiguousarray(x[..., ::-1, :])[..., ::-1, :]
+
+
+def misaligned(x):
+    """The base address is one byte off, the strides are those of a contiguous array."""
+    buffer = np.full(x.nbytes + 1, 0xFF, np.uint8)
+    view = buffer[1:].view(x.dtype).reshape(x.shape)
+    view[...] = x
+    return view
+
+
+def fractional_strides(x):
+    """A field of packed records: the strides are no whole number of elements."""
+    records = np.zeros(x.shape, np.dtype([("before", "u1"), ("x", x.dtype)]))
+    records["x"][...] = x
+    return records["x"]
+
+
+def read_only(x):
+    x = x.copy()
+    x.flags.writeable = False
+    return x
+
+
+def same_rows(x):
+    """One row repeated by stride 0."""
+    return np.broadcast_to(x[..., :1, :], x.shape)
+
+
+def same_columns(x):
+    """One column repeated by stride 0."""
+    return np.broadcast_to(x[..., :, :1], x.shape)
+
+
+def same_everywhere(x):
+    """One element, all strides 0."""
+    return np.broadcast_to(x.flat[0], x.shape) if x.size else x
+
+
+OPERANDS = (
+    contiguous,
+    fortran,
+    transposed,
+    sliced,
+    padded_rows,
+    negative,
+    negative_rows,
+    misaligned,
+    fractional_strides,
+    read_only,
+    same_rows,
+    same_columns,
+    same_everywhere,
+)
+
+RESULTS = (contiguous, fortran, transposed, sliced, padded_rows, negative, negative_rows, misaligned, fractional_strides)
+"""Layouts that can be written to without writing an element twice."""

@@ -1,0 +1,94 @@
+"""What is right: exact products to compare with, the bound that a float result must keep, and random operands.
+
+``check`` is the one place where a result is accepted. It is written so that NaN fails where a number is expected, and is
+tested itself in test_reference.py.
+"""
+
+import numpy as np
+
+from pysimd import dtypes
+
+
+def family(types: str) -> dtypes.Types:
+    return dtypes.FAMILIES[types]
+
+
+def random_operand(rng: np.random.Generator, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    """Values that hide nothing: normal floats (none zero, none denormal), integers over the whole range, extremes often."""
+    if dtype.name in ("int8", "uint8"):
+        limits = np.iinfo(dtype)
+        values = rng.integers(limits.min, limits.max + 1, shape, dtype)
+        extremes = rng.choice(np.array([limits.min, limits.max], dtype), shape)
+        return np.where(rng.random(shape) < 0.25, extremes, values)
+    values = rng.standard_normal(shape)
+    values = np.where(np.abs(values) < 1e-6, 1.0, values)
+    if dtype.name == "uint16":
+        return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    return np.asarray(values.astype(dtype))
+
+
+def operands(kernel, k: int, batch_a=(), batch_b=(), seed: int = 0):
+    """Random A and B for one tile of ``kernel`` per batch element."""
+    rng = np.random.default_rng((seed, k, kernel.mr, kernel.nr))
+    a = random_operand(rng, kernel.a_dtype, (*batch_a, kernel.mr, k))
+    b = random_operand(rng, kernel.b_dtype, (*batch_b, k, kernel.nr))
+    return a, b
+
+
+def random_result(rng: np.random.Generator, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    """A C to add to; integers near both ends of int32, so that sums wrap."""
+    if dtype.name == "int32":
+        limits = np.iinfo(np.int32)
+        return rng.integers(limits.min, limits.max + 1, shape, np.int32)
+    return random_operand(rng, dtype, shape)
+
+
+def wide(x: np.ndarray, dtype) -> np.ndarray:
+    """The values of ``x`` in a type wide enough for exact products; uint16 holds the bits of bfloat16."""
+    x = np.asarray(x)
+    if x.dtype.name == "uint16":
+        x = (x.astype(np.uint32) << 16).view(np.float32)
+    return x.astype(dtype)
+
+
+def check(result: np.ndarray, types: str, a, b, c=None) -> None:
+    """Assert that ``result`` is ``c + a @ b``: integers exactly (modulo 2**32), floats within DESIGN's bound
+    ``(K + 3) u (|A||B| + |C0|)``, NaN and infinity exactly where IEEE arithmetic puts them."""
+    kind = family(types)
+    assert result.dtype.name == kind.c, f"result is {result.dtype.name}, expected {kind.c}"
+    if kind.c == "int32":
+        expected = wide(a, np.int64) @ wide(b, np.int64)
+        if c is not None:
+            expected = expected + wide(c, np.int64)
+        _same_shape(result, expected)
+        wrapped = expected.astype(np.int32)
+        _none_wrong(result != wrapped, result, wrapped)
+        return
+    # The reference of f64 needs more than float64: long double has 64 bits of mantissa on x86, 113 elsewhere.
+    number = np.longdouble if kind.c == "float64" else np.float64
+    with np.errstate(all="ignore"):
+        a, b = wide(a, number), wide(b, number)
+        expected, magnitude = a @ b, np.abs(a) @ np.abs(b)
+        if c is not None:
+            expected, magnitude = expected + wide(c, number), magnitude + np.abs(wide(c, number))
+        _same_shape(result, expected)
+        error = np.abs(result.astype(number) - expected)
+        bound = (a.shape[-1] + 3) * kind.roundoff * magnitude
+        finite = np.isfinite(expected)
+        special = np.where(np.isnan(expected), np.isnan(result), result == expected)
+        _none_wrong(~np.where(finite, error <= bound, special), result, expected, bound)
+
+
+def _same_shape(result, expected) -> None:
+    assert result.shape == expected.shape, f"result has shape {result.shape}, expected {expected.shape}"
+
+
+def _none_wrong(wrong: np.ndarray, result, expected, bound=None) -> None:
+    if not wrong.any():
+        return
+    places = np.argwhere(wrong)
+    at = tuple(int(i) for i in places[0])
+    allowed = "" if bound is None else f" within {bound[at]:.3g}"
+    raise AssertionError(
+        f"{len(places)} of {wrong.size} elements are wrong; the first at {at}: {result[at]}, expected {expected[at]}{allowed}"
+    )
