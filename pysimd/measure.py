@@ -1,12 +1,21 @@
-"""Speed of one tile in cache beside the peak of its instructions, timed in C, the two turn by turn."""
+"""Everything that times: one tile in cache beside the peak of its instructions, a kernel on arrays, ``matmul`` beside
+NumPy's. What is compared is timed turn by turn in one process, because the clock of a busy machine moves."""
 
 from __future__ import annotations
 
+import ctypes
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from . import api, dtypes
 from .registry import MicroKernel
+from .verify import verify
 
 K = 256
 """Length of the panels, in k."""
@@ -24,7 +33,8 @@ class Speed:
 def tile_speed(kernel: MicroKernel, *, rounds: int = 7, seconds: float = 0.02) -> Speed:
     """Time ``kernel`` on packed panels in cache (K = 256) and the multiply-add chain of its target and type.
 
-    The two are timed turn by turn, because the clock of a busy machine moves; the best round of each counts.
+    Each takes about ``seconds`` in all, in ``rounds`` turns, of which the best counts. Fields are None for kernels of
+    a GPU, and the peak's for a target and type without an entry in peaks.inc.
     """
     from .backends import cpu
 
@@ -43,18 +53,269 @@ def tile_speed(kernel: MicroKernel, *, rounds: int = 7, seconds: float = 0.02) -
     pointers = [ffi.from_buffer(x) for x in (a, b, c)]
     macs = kernel.mr * kernel.nr * K
 
-    peak = next(
-        i
-        for i in range(lib.pysimd_peak_count)
-        if (lib.pysimd_peaks[i].target, lib.pysimd_peaks[i].types) == (row.target, row.types)
-    )
-    peak_macs = lib.pysimd_peaks[peak].macs
+    peak = _peak(lib, row)
     one = lib.pysimd_time_tile(row, groups, *pointers, 10, 2)
-    calls = max(1, int(seconds / rounds * 0.5e9 / one))
-    steps = max(1, int(seconds / rounds * 0.5e9 / lib.pysimd_time_peak(peak, 1000, 2)))
+    calls = max(1, int(seconds / rounds * 1e9 / one))
+    steps = max(1, int(seconds / rounds * 1e9 / lib.pysimd_time_peak(peak, 1000, 2))) if peak is not None else 0
     tile_ns = peak_ns = float("inf")
     for _ in range(rounds):
         tile_ns = min(tile_ns, lib.pysimd_time_tile(row, groups, *pointers, calls, 1))
-        peak_ns = min(peak_ns, lib.pysimd_time_peak(peak, steps, 1))
-    gflops, peak_gflops = 2 * macs / tile_ns, 2 * peak_macs / peak_ns
+        if peak is not None:
+            peak_ns = min(peak_ns, lib.pysimd_time_peak(peak, steps, 1))
+    gflops = 2 * macs / tile_ns
+    if peak is None:
+        return Speed(gflops)
+    peak_gflops = 2 * lib.pysimd_peaks[peak].macs / peak_ns
     return Speed(gflops, peak_gflops, 100 * gflops / peak_gflops)
+
+
+def _peak(lib, row) -> int | None:
+    peaks = (lib.pysimd_peaks[i] for i in range(lib.pysimd_peak_count))
+    return next((i for i, p in enumerate(peaks) if (p.target, p.types) == (row.target, row.types)), None)
+
+
+# --- calls on arrays ---
+
+
+@dataclass(frozen=True)
+class Times:
+    """Nanoseconds per call: the best turn, the median turn, and how often the function ran."""
+
+    best_ns: float
+    median_ns: float
+    calls: int
+
+
+def interleaved(
+    functions: Sequence[Callable[[], object]], *, seconds: float = 0.3, rounds: int = 9, on_gpu: bool = False
+) -> list[Times]:
+    """Time functions turn by turn, each for about ``seconds`` in all after one call to warm up.
+
+    Args:
+        functions: called without arguments.
+        seconds: wall time given to each.
+        rounds: turns; each is one figure of which best and median are taken.
+        on_gpu: time with events on CuPy's current stream instead of the host's clock.
+    """
+    clock = _ns_on_gpu if on_gpu else _ns_on_host
+    counts = []
+    for function in functions:
+        function()
+        once = clock(function, 1)
+        counts.append(max(1, int(seconds / rounds * 1e9 / max(once, 1.0))))
+    turns = [[clock(f, n) for f, n in zip(functions, counts, strict=True)] for _ in range(rounds)]
+    return [
+        Times(min(ns), float(np.median(ns)), n * rounds) for ns, n in zip(zip(*turns, strict=True), counts, strict=True)
+    ]
+
+
+def _ns_on_host(function, calls: int) -> float:
+    start = time.perf_counter_ns()
+    for _ in range(calls):
+        function()
+    return (time.perf_counter_ns() - start) / calls
+
+
+def _ns_on_gpu(function, calls: int) -> float:
+    import cupy
+
+    begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+    begin.record()
+    for _ in range(calls):
+        function()
+    end.record()
+    end.synchronize()
+    return cupy.cuda.get_elapsed_time(begin, end) * 1e6 / calls
+
+
+def random_array(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Seeded random values of the dtype of that name: normal floats, integers over their whole range."""
+    dtype = dtypes.dtype_of(name)
+    if name == "bfloat16":
+        bits = rng.standard_normal(shape, np.float32).view(np.uint32) >> 16
+        return bits.astype(np.uint16).view(dtype)
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    return rng.standard_normal(shape, np.float64 if name == "float64" else np.float32).astype(dtype)
+
+
+def random_operands(kernel: MicroKernel, batch: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """NumPy arrays A (batch, mr, k) and B (batch, k, nr) for a kernel; an inner-product kernel gets the B it reads in
+    place, whose columns are contiguous."""
+    family, rng = dtypes.FAMILIES[kernel.types], np.random.default_rng(seed)
+    a = random_array(family.a, (batch, kernel.mr, k), rng)
+    if kernel.form == "inner":
+        return a, random_array(family.b, (batch, kernel.nr, k), rng).swapaxes(-1, -2)
+    return a, random_array(family.b, (batch, k, kernel.nr), rng)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A kernel called on arrays: its result on the host, and the times of the whole call."""
+
+    result: np.ndarray
+    products: int
+    times: Times
+
+    @property
+    def best_ns_per_product(self) -> float:
+        return self.times.best_ns / max(1, self.products)
+
+    @property
+    def median_ns_per_product(self) -> float:
+        return self.times.median_ns / max(1, self.products)
+
+
+def run(kernel: MicroKernel, a, b, c=None, *, seconds: float = 0.3) -> Run:
+    """Call ``kernel`` on NumPy arrays again and again, and time it; one thread call, any batch shape.
+
+    For a kernel of a GPU the arrays are copied to its device first, and only the calls are timed.
+
+    Raises:
+        ShapeError, DTypeError, UnavailableError: as for the call.
+    """
+    kernel._check_available()
+    on_gpu = kernel.backend != "cpu"
+    if on_gpu:
+        import cupy
+
+        a, b, c = (None if x is None else cupy.asarray(x) for x in (a, b, c))
+    out = kernel(a, b, c)
+    (times,) = interleaved([lambda: kernel(a, b, c, out=out)], seconds=seconds, on_gpu=on_gpu)
+    products = out.size // (kernel.mr * kernel.nr)
+    return Run(cupy.asnumpy(out) if on_gpu else out, products, times)
+
+
+# --- matmul beside NumPy's ---
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One line of ``bench``: batched ``pysimd.matmul`` beside ``numpy.matmul``, C[i] = A[i] @ B[i].
+
+    Attributes:
+        size: m = n = k.
+        peer: what NumPy was asked for.
+        kernel: the kernel that pysimd chose, or NumPy's BLAS for a large product.
+        numpy_over_pysimd: NumPy's median time divided by pysimd's.
+        pysimd_gflops: 10^9 operations per second, two per multiply-add, of the median.
+        pysimd_gbytes_per_s: 10^9 bytes of A, B and C per second, of the median.
+        within_bound: whether pysimd's result holds the error bound.
+    """
+
+    types: str
+    size: int
+    batch: int
+    threads: int
+    kernel: str
+    peer: str
+    pysimd_best_ns_per_product: float
+    pysimd_median_ns_per_product: float
+    numpy_best_ns_per_product: float
+    numpy_median_ns_per_product: float
+    numpy_over_pysimd: float
+    pysimd_gflops: float
+    pysimd_gbytes_per_s: float
+    within_bound: bool
+
+
+def beside_numpy(types: str, size: int, batch: int, *, threads: int = 1, seconds: float = 0.3, seed: int = 0) -> Beside:
+    """Check and time ``batch`` products of ``size`` x ``size`` beside NumPy, turn by turn, on random operands.
+
+    NumPy gets the nearest thing it has: int8 with ``dtype=int32``, bfloat16 as float32 copies made beforehand.
+    """
+    from .backends import cpu
+
+    family, rng = dtypes.FAMILIES[types], np.random.default_rng(seed)
+    a, b = (random_array(name, (batch, size, size), rng) for name in (family.a, family.b))
+    out, out_numpy = (np.zeros((batch, size, size), dtypes.dtype_of(family.c)) for _ in range(2))
+    kernel = cpu.chosen(types, size).name
+    by_name = {"kernel": kernel} if a.dtype.name == "uint16" else {}  # bfloat16 bits are not known by their dtype
+    if not by_name and cpu.left_to_blas(types, size, size, size):
+        kernel = "NumPy's BLAS"
+    if family.roundoff and types != "bf16f32":
+        peer, theirs, options = "numpy.matmul", (a, b), {}
+    elif types == "bf16f32":
+        peer, theirs, options = "numpy.matmul of float32 copies", (_float32(a), _float32(b)), {}
+    else:
+        peer, theirs, options = "numpy.matmul(dtype=int32)", (a, b), {"dtype": np.int32}
+    # Work this small never takes a second thread, and the shortest way is the one without options.
+    bound = threads if threads > 1 or batch * size**3 > api._SHORT_WAY_MACS else None
+
+    def ours():
+        api.matmul(a, b, out=out, threads=bound, **by_name)
+
+    def numpys():
+        np.matmul(*theirs, out=out_numpy, **options)
+
+    ours()
+    some = slice(min(batch, 1000))
+    checked = verify(types, a[some], b[some], None, out[some])
+    mine, other = interleaved([ours, numpys], seconds=seconds)
+    nbytes = a.nbytes + b.nbytes + out.nbytes
+    return Beside(
+        types=types,
+        size=size,
+        batch=batch,
+        threads=threads,
+        kernel=kernel,
+        peer=peer,
+        pysimd_best_ns_per_product=mine.best_ns / batch,
+        pysimd_median_ns_per_product=mine.median_ns / batch,
+        numpy_best_ns_per_product=other.best_ns / batch,
+        numpy_median_ns_per_product=other.median_ns / batch,
+        numpy_over_pysimd=other.median_ns / mine.median_ns,
+        pysimd_gflops=2 * size**3 * batch / mine.median_ns,
+        pysimd_gbytes_per_s=nbytes / mine.median_ns,
+        within_bound=checked.holds,
+    )
+
+
+def _float32(x: np.ndarray) -> np.ndarray:
+    return (x.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+
+
+@dataclass(frozen=True)
+class Blas:
+    """The BLAS inside NumPy. Fields are None where they could not be found out.
+
+    Attributes:
+        name, version: as NumPy was built.
+        architecture: whose kernels it runs on this machine (OpenBLAS).
+        threads: how many it may use.
+        forced: value of OPENBLAS_CORETYPE, which may make it run another machine's kernels; None if unset.
+    """
+
+    name: str | None
+    version: str | None
+    architecture: str | None
+    threads: int | None
+    forced: str | None
+
+
+def numpy_blas() -> Blas:
+    """Which BLAS ``numpy.matmul`` uses here, asked from the loaded library itself."""
+    np.matmul(np.ones((2, 2)), np.ones((2, 2)))
+    built = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
+    architecture = threads = None
+    for path in _loaded_libraries("openblas"):
+        library = ctypes.CDLL(path)
+        for prefix, suffix in (("scipy_", "64_"), ("scipy_", ""), ("", "64_"), ("", "")):
+            corename = getattr(library, f"{prefix}openblas_get_corename{suffix}", None)
+            if corename is None:
+                continue
+            corename.restype = ctypes.c_char_p
+            architecture = corename().decode()
+            count = getattr(library, f"{prefix}openblas_get_num_threads{suffix}", None)
+            threads = count() if count is not None else None
+            break
+    return Blas(built.get("name"), built.get("version"), architecture, threads, os.environ.get("OPENBLAS_CORETYPE"))
+
+
+def _loaded_libraries(word: str) -> Iterable[str]:
+    try:
+        maps = Path("/proc/self/maps").read_text()
+    except OSError:
+        return ()
+    return sorted({m for m in re.findall(r"(/\S.*)$", maps, re.MULTILINE) if word in Path(m).name})

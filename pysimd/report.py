@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -52,31 +53,32 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain data with ``schema_version``."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "pysimd": __version__,
-            "machine": self.machine,
-            "rows": [asdict(row) for row in self.rows],
-        }
+        return document(machine=self.machine, rows=[asdict(row) for row in self.rows])
 
     def to_json(self, indent: int | None = 2) -> str:
         """``to_dict`` as JSON text."""
-        return json.dumps(self.to_dict(), indent=indent)
+        return to_json(self.to_dict(), indent)
 
     def plot(self, path) -> None:
         """Bars of the ratio of every kernel, inner and outer in two colours, with GFLOP/s where measured; PNG or SVG by
-        the ending of ``path``. Needs matplotlib (``pip install 'pysimd[plot]'``)."""
+        the ending of ``path``.
+
+        Raises:
+            UnavailableError: matplotlib is not installed.
+            OptionError: an ending that matplotlib does not know.
+        """
         from . import plots
 
         plots.ratio_bars(self.rows, path)
 
 
-def compare(kernels=None, *, measure: bool = False) -> Report:
+def compare(kernels=None, *, measure: bool = False, seconds: float = 0.02) -> Report:
     """The math-to-load ratio of kernels side by side.
 
     Args:
         kernels: kernels or names; all of them by default.
-        measure: also time each available kernel and the peak of its target and type (some 20 ms each).
+        measure: also time each available kernel and the peak of its target and type.
+        seconds: time given to each of these two, per kernel.
 
     Returns:
         Report: ``.rows``, ``.to_dict()``, ``.to_json()``, ``.plot(path)``.
@@ -87,11 +89,11 @@ def compare(kernels=None, *, measure: bool = False) -> Report:
     chosen = (
         registry.kernels() if kernels is None else [registry.kernel(k) if isinstance(k, str) else k for k in kernels]
     )
-    return Report(rows=tuple(_row(k, measure) for k in chosen), machine=_machine())
+    return Report(rows=tuple(_row(k, seconds if measure else 0) for k in chosen), machine=machine())
 
 
-def _row(kernel: MicroKernel, measured: bool) -> Row:
-    speed = measure.tile_speed(kernel) if measured and kernel.available else measure.Speed()
+def _row(kernel: MicroKernel, seconds: float) -> Row:
+    speed = measure.tile_speed(kernel, seconds=seconds) if seconds and kernel.available else measure.Speed()
     return Row(
         kernel=kernel.name,
         backend=kernel.backend,
@@ -112,5 +114,24 @@ def _row(kernel: MicroKernel, measured: bool) -> Row:
     )
 
 
-def _machine() -> dict[str, Any]:
+def machine() -> dict[str, Any]:
+    """The backends of this machine as plain data, by name."""
     return {b.name: asdict(b) for b in registry.backends()}
+
+
+def document(**fields) -> dict[str, Any]:
+    """What every JSON document of pysimd starts with, then ``fields``."""
+    return {"schema_version": SCHEMA_VERSION, "pysimd": __version__, **fields}
+
+
+def to_json(data: dict[str, Any], indent: int | None = 2) -> str:
+    """JSON text; NaN and infinity, which JSON has not, become null."""
+    return json.dumps(_finite(data), indent=indent, allow_nan=False)
+
+
+def _finite(x):
+    if isinstance(x, dict):
+        return {key: _finite(value) for key, value in x.items()}
+    if isinstance(x, list | tuple):
+        return [_finite(value) for value in x]
+    return None if isinstance(x, float) and not math.isfinite(x) else x

@@ -347,7 +347,8 @@ def _run_product(row, product, _owner) -> None:
 BLAS_MACS = 1 << 21
 
 
-def _left_to_blas(types: str, m: int, n: int, k: int) -> bool:
+def left_to_blas(types: str, m: int, n: int, k: int) -> bool:
+    """Whether ``matmul`` hands a product of these sizes to NumPy's BLAS when no kernel is named."""
     return types in ("f32", "f64") and m * n * k >= BLAS_MACS and "PYSIMD_ISA" not in os.environ
 
 
@@ -377,7 +378,7 @@ def matmul(a, b, out, kernel: MicroKernel | None, threads: int | None):
         if a_vector or b_vector:
             out = out[..., None, :] if a_vector and not b_vector else out[..., None]
             out = out[..., None] if a_vector and b_vector else out
-    if kernel is None and _left_to_blas(family.name, m, n, k):
+    if kernel is None and left_to_blas(family.name, m, n, k):
         # NumPy warns of NaN and infinity in the product; here they are values like others.
         with np.errstate(all="ignore"), warnings.catch_warnings():
             result = np.matmul(a, b, out=out)

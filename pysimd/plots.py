@@ -1,0 +1,124 @@
+"""Figures of reports, drawn with matplotlib, which is imported only here and only when a figure is asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from .errors import OptionError, UnavailableError
+from .text import number
+
+OUTER, INNER, NUMPY = "#2166ac", "#d6604d", "#9a9a9a"
+_FADED = 0.35
+
+
+def _figure(width: float, height: float):
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise UnavailableError("matplotlib is not installed: pip install 'pysimd[plot]'") from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _save(figure, path) -> None:
+    ending = os.path.splitext(path)[1].lstrip(".").lower()
+    known = figure.canvas.get_supported_filetypes()
+    if ending not in known:
+        raise OptionError(f"cannot draw {os.fspath(path)!r}: its name must end in one of .{', .'.join(sorted(known))}")
+    figure.savefig(path, dpi=150)
+
+
+def _bare(axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_axisbelow(True)
+    axes.tick_params(length=0)
+
+
+def ratio_bars(rows: Sequence, path) -> None:
+    """One bar per row of a report: multiply-adds per element loaded, inner against outer in two colours, with GFLOP/s
+    and the share of the measured peak where they were measured. Faded bars are kernels that cannot run here.
+
+    Args:
+        rows: ``pysimd.report.Row`` objects.
+        path: PNG, SVG, PDF, ... by its ending.
+
+    Raises:
+        UnavailableError: matplotlib is not installed.
+        OptionError: an ending that matplotlib does not know.
+    """
+    from_top = list(reversed(rows))
+    figure = _figure(9, 1.4 + 0.27 * max(1, len(rows)))
+    axes = figure.add_subplot()
+    for y, row in enumerate(from_top):
+        color = INNER if row.form == "inner" else OUTER
+        axes.barh(y, row.ratio, color=color, height=0.72, alpha=1.0 if row.available else _FADED)
+        axes.annotate(_note(row), (row.ratio, y), (4, 0), textcoords="offset points", va="center", fontsize=8)
+    axes.set_yticks(range(len(from_top)), [row.kernel for row in from_top], fontsize=8, family="monospace")
+    axes.set_ylim(-0.6, max(1, len(from_top)) - 0.4)
+    widest = max((row.ratio for row in rows), default=1.0)
+    axes.set_xlim(0, widest * 1.42)
+    axes.set_xlabel("multiply-adds per element loaded")
+    axes.xaxis.grid(color="#dddddd", linewidth=0.6)
+    _bare(axes)
+    _legend(figure, axes, rows)
+    _save(figure, path)
+
+
+def _note(row) -> str:
+    text = f"{row.ratio:.2f}"
+    if row.gflops is not None:
+        unit = "GOP/s" if row.types.endswith("i32") else "GFLOP/s"
+        text += f"   {number(row.gflops, 0)} {unit}"
+    if row.percent_of_peak is not None:
+        text += f", {row.percent_of_peak:.0f} % of peak"
+    return text if row.available else f"{text}   not on this machine"
+
+
+def _legend(figure, axes, rows) -> None:
+    from matplotlib.patches import Patch
+
+    forms = {row.form == "inner" for row in rows}
+    handles = [Patch(color=OUTER, label="outer product")] if False in forms else []
+    handles += [Patch(color=INNER, label="inner product")] if True in forms else []
+    figure.legend(handles=handles, loc="outside upper right", ncols=2, frameon=False, fontsize=9)
+
+
+def bench_bars(rows: Sequence, path) -> None:
+    """Time per product of ``pysimd.matmul`` beside NumPy's, one pair of bars per case, on a logarithmic axis.
+
+    Args:
+        rows: ``pysimd.measure.Beside`` objects.
+        path: PNG, SVG, PDF, ... by its ending.
+
+    Raises:
+        UnavailableError: matplotlib is not installed.
+        OptionError: an ending that matplotlib does not know.
+    """
+    from_top = list(reversed(rows))
+    figure = _figure(9, 1.5 + 0.5 * max(1, len(rows)))
+    axes = figure.add_subplot()
+    for y, row in enumerate(from_top):
+        pairs = (
+            (y + 0.2, row.pysimd_median_ns_per_product, OUTER, f"   {row.numpy_over_pysimd:.1f} x as fast"),
+            (y - 0.2, row.numpy_median_ns_per_product, NUMPY, ""),
+        )
+        for at, ns, color, more in pairs:
+            axes.barh(at, ns, color=color, height=0.38)
+            axes.annotate(f"{_short(ns)}{more}", (ns, at), (4, 0), textcoords="offset points", va="center", fontsize=8)
+    axes.set_xscale("log")
+    times = [ns for row in rows for ns in (row.pysimd_median_ns_per_product, row.numpy_median_ns_per_product)] or [1.0]
+    axes.set_xlim(min(times) / 3, max(times) * 8)
+    labels = [f"{row.types}  {row.size}x{row.size}\nbatch {row.batch:,}" for row in from_top]
+    axes.set_yticks(range(len(from_top)), labels, fontsize=8)
+    axes.set_xlabel("nanoseconds per product (logarithmic; shorter is better)")
+    axes.xaxis.grid(color="#dddddd", linewidth=0.6)
+    _bare(axes)
+    from matplotlib.patches import Patch
+
+    handles = [Patch(color=OUTER, label="pysimd.matmul"), Patch(color=NUMPY, label="numpy.matmul")]
+    figure.legend(handles=handles, loc="outside upper right", ncols=2, frameon=False, fontsize=9)
+    _save(figure, path)
+
+
+def _short(ns: float) -> str:
+    return f"{ns:.3g} ns" if ns < 1000 else f"{ns / 1000:.3g} µs"
