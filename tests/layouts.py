@@ -1,4 +1,4 @@
-"""One set of values in many memory layouts: every function returns an array equal to its argument (``broadcast`` ones
+"""One set of values in many memory layouts: every function returns a new array equal to its argument (``same_`` ones
 excepted, which keep some of its values) whose memory is laid out in its own way. Gaps hold NaN or 0x7f bytes: a kernel
 that strays into them gives a wrong result."""
 
@@ -12,17 +12,17 @@ def _filled(shape, dtype) -> np.ndarray:
 
 
 def contiguous(x):
-    return np.ascontiguousarray(x)
+    return x.copy(order="C")
 
 
 def fortran(x):
     """The first index runs fastest, through the batch dimensions too."""
-    return np.asfortranarray(x)
+    return x.copy(order="F")
 
 
 def transposed(x):
     """Every matrix stored column by column."""
-    return np.ascontiguousarray(x.swapaxes(-1, -2)).swapaxes(-1, -2)
+    return x.swapaxes(-1, -2).copy(order="C").swapaxes(-1, -2)
 
 
 def sliced(x):
@@ -44,12 +44,12 @@ def padded_rows(x):
 def negative(x):
     """Every dimension runs backwards."""
     backwards = (slice(None, None, -1),) * x.ndim
-    return np.ascontiguousarray(x[backwards])[backwards]
+    return x[backwards].copy(order="C")[backwards]
 
 
 def negative_rows(x):
     """Rows run backwards, columns forwards."""
-    return np.ascontiguousarray(x[..., ::-1, :])[..., ::-1, :]
+    return x[..., ::-1, :].copy(order="C")[..., ::-1, :]
 
 
 def misaligned(x):

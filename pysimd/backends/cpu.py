@@ -254,7 +254,8 @@ def _multiply(row, a: np.ndarray, b: np.ndarray, c: np.ndarray, *, accumulate: b
     flags = 0 if accumulate else lib.PYSIMD_ZERO
     if not accumulate and _can_stream(c):
         flags |= lib.PYSIMD_STREAM
-    if lib.pysimd_multiply(row, _product(_readable(a), _readable(b), c, flags, threads)):
+    a, b = _readable(a), _readable(b)  # named, so that copies live until the product is done
+    if lib.pysimd_multiply(row, _product(a, b, c, flags, threads)):
         raise MemoryError("no memory for the packed operands")
 
 
