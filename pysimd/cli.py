@@ -200,7 +200,7 @@ def _overview(options) -> int:
     print(table(headers, rows))
     print("\nInner product against outer product, f32: multiply-adds per element loaded, and the speed of one tile in")
     print(f"cache (one core, K = {measure.K}) as a share of the peak measured here for the same instructions:")
-    print(_ratio_table(_inner_first(ratios.rows)))
+    print(_ratio_table(ratios.rows))
     print("\nAll types: pysimd ratio --measure    beside NumPy: pysimd bench    one kernel: pysimd run NAME")
     return 0
 
@@ -215,11 +215,6 @@ def _targets() -> list[str]:
     return list(dict.fromkeys(k.target for k in registry.kernels("cpu", available=True)))
 
 
-def _inner_first(rows):
-    order = list(dict.fromkeys(row.target for row in rows))
-    return sorted(rows, key=lambda row: (order.index(row.target), row.form != "inner", row.mr * row.nr))
-
-
 def _blas(blas: measure.Blas) -> str:
     words = " ".join(word for word in (blas.name, blas.version) if word) or "unknown BLAS"
     more = [f"{blas.architecture} kernels"] if blas.architecture else []
@@ -230,11 +225,13 @@ def _blas(blas: measure.Blas) -> str:
 def _ratio_table(rows) -> str:
     headers = ["kernel", "form", "tile", "FMA/element", "FMA/byte", "GFLOP/s", "peak", "% of peak"]
     lines = []
-    for row in rows:
+    for row in report.side_by_side(rows):
         line = [row.kernel, row.form, f"{row.mr}x{row.nr}", number(row.ratio, 2), number(row.ratio_per_byte, 3)]
         speeds = [number(row.gflops), number(row.peak_gflops), number(row.percent_of_peak, 0)]
         lines.append([*line, *(speeds if row.available else ["not here", "", ""])])
-    return table(headers, lines, right=headers[3:])
+    text = table(headers, lines, right=headers[3:])
+    integers = any(row.gflops is not None and row.types.endswith("i32") for row in rows)
+    return text + ("\n(integer kernels: GOP/s)" if integers else "")
 
 
 # --- kernels ---
@@ -392,8 +389,8 @@ def _bench(options) -> int:
         _say(f"warning: OPENBLAS_CORETYPE={blas.forced} is set: NumPy may run another machine's kernels; unset it")
     cases = [(t, s, n) for t in options.types for s in options.sizes for n in options.batch]
     rows = []
-    for number_, (types, size, batch) in enumerate(cases, 1):
-        _say(f"[{number_}/{len(cases)}] {types} {size}x{size}, batch {batch:,} ...")
+    for i, (types, size, batch) in enumerate(cases, 1):
+        _say(f"[{i}/{len(cases)}] {types} {size}x{size}, batch {batch:,} ...")
         rows.append(measure.beside_numpy(types, size, batch, threads=options.threads, seconds=options.seconds))
     if options.plot is not None:
         from . import plots

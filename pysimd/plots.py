@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 
 from .errors import OptionError, UnavailableError
+from .report import side_by_side
 from .text import number
 
 OUTER, INNER, NUMPY = "#2166ac", "#d6604d", "#9a9a9a"
@@ -34,6 +35,11 @@ def _bare(axes) -> None:
     axes.tick_params(length=0)
 
 
+def _write(axes, text: str, x: float, y: float) -> None:
+    back = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+    axes.annotate(text, (x, y), (4, 0), textcoords="offset points", va="center", fontsize=8, bbox=back)
+
+
 def ratio_bars(rows: Sequence, path) -> None:
     """One bar per row of a report: multiply-adds per element loaded, inner against outer in two colours, with GFLOP/s
     and the share of the measured peak where they were measured. Faded bars are kernels that cannot run here.
@@ -46,13 +52,13 @@ def ratio_bars(rows: Sequence, path) -> None:
         UnavailableError: matplotlib is not installed.
         OptionError: an ending that matplotlib does not know.
     """
-    from_top = list(reversed(rows))
+    from_top = list(reversed(side_by_side(rows)))
     figure = _figure(9, 1.4 + 0.27 * max(1, len(rows)))
     axes = figure.add_subplot()
     for y, row in enumerate(from_top):
         color = INNER if row.form == "inner" else OUTER
         axes.barh(y, row.ratio, color=color, height=0.72, alpha=1.0 if row.available else _FADED)
-        axes.annotate(_note(row), (row.ratio, y), (4, 0), textcoords="offset points", va="center", fontsize=8)
+        _write(axes, _note(row), row.ratio, y)
     axes.set_yticks(range(len(from_top)), [row.kernel for row in from_top], fontsize=8, family="monospace")
     axes.set_ylim(-0.6, max(1, len(from_top)) - 0.4)
     widest = max((row.ratio for row in rows), default=1.0)
@@ -68,7 +74,7 @@ def _note(row) -> str:
     text = f"{row.ratio:.2f}"
     if row.gflops is not None:
         unit = "GOP/s" if row.types.endswith("i32") else "GFLOP/s"
-        text += f"   {number(row.gflops, 0)} {unit}"
+        text += f"   {number(row.gflops, 0 if row.gflops >= 10 else 1)} {unit}"
     if row.percent_of_peak is not None:
         text += f", {row.percent_of_peak:.0f} % of peak"
     return text if row.available else f"{text}   not on this machine"
@@ -99,7 +105,7 @@ def bench_bars(rows: Sequence, path) -> None:
     axes = figure.add_subplot()
     for y, row in enumerate(from_top):
         pairs = (
-            (y + 0.2, row.pysimd_median_ns_per_product, OUTER, f"   {row.numpy_over_pysimd:.1f} x as fast"),
+            (y + 0.2, row.pysimd_median_ns_per_product, OUTER, f"   (numpy / pysimd {row.numpy_over_pysimd:.2g})"),
             (y - 0.2, row.numpy_median_ns_per_product, NUMPY, ""),
         )
         for at, ns, color, more in pairs:
@@ -110,6 +116,7 @@ def bench_bars(rows: Sequence, path) -> None:
     axes.set_xlim(min(times) / 3, max(times) * 8)
     labels = [f"{row.types}  {row.size}x{row.size}\nbatch {row.batch:,}" for row in from_top]
     axes.set_yticks(range(len(from_top)), labels, fontsize=8)
+    axes.set_ylim(-0.6, max(1, len(from_top)) - 0.4)
     axes.set_xlabel("nanoseconds per product (logarithmic; shorter is better)")
     axes.xaxis.grid(color="#dddddd", linewidth=0.6)
     _bare(axes)
@@ -121,4 +128,8 @@ def bench_bars(rows: Sequence, path) -> None:
 
 
 def _short(ns: float) -> str:
-    return f"{ns:.3g} ns" if ns < 1000 else f"{ns / 1000:.3g} µs"
+    for unit in ("ns", "µs", "ms"):
+        if ns < 999.5:
+            return f"{ns:.3g} {unit}"
+        ns /= 1000
+    return f"{ns:.3g} s"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -112,6 +113,13 @@ def _row(kernel: MicroKernel, seconds: float) -> Row:
         peak_gflops=speed.peak_gflops,
         percent_of_peak=speed.percent_of_peak,
     )
+
+
+def side_by_side(rows: Iterable[Row]) -> list[Row]:
+    """The rows by target and types in the order of the tables, inner product first, then outer ones by size of tile."""
+    rows = list(rows)
+    places = {key: i for i, key in enumerate(dict.fromkeys((row.target, row.types) for row in rows))}
+    return sorted(rows, key=lambda row: (places[row.target, row.types], row.form != "inner", row.mr * row.nr))
 
 
 def machine() -> dict[str, Any]:
