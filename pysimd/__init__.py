@@ -4,12 +4,15 @@ A microkernel computes one tile, ``C[mr,nr] += A[mr,K] @ B[K,nr]``. Pick one by 
 math-to-load ratio; or let ``matmul`` choose.
 """
 
+from . import backends as _folder  # loaded first: its name in this module shall be the function imported below
 from ._version import __version__
 from .api import matmul
 from .errors import DTypeError, OptionError, PysimdError, ShapeError, UnavailableError, UnknownKernelError
 from .ratio import Ratio
 from .registry import Backend, MicroKernel, backends, kernel, kernels
 from .report import Report, compare
+
+del _folder
 
 __all__ = [
     "Backend",

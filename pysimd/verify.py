@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,13 +45,14 @@ def verify(types: str, a, b, c, result) -> Verified:
     (m, k), n, batch = a.shape[-2:], b.shape[-1], result.shape[:-2]
     if c is None:
         c = np.zeros((1, 1), result.dtype)
-    a, b, c = (np.broadcast_to(x, batch + x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in (a, b, c))
-    result = result.reshape(-1, m, n)
+    count = math.prod(batch)
+    a, b, c = (np.broadcast_to(x, batch + x.shape[-2:]).reshape(count, *x.shape[-2:]) for x in (a, b, c))
+    result = result.reshape(count, m, n)
     step = max(1, _PIECE_MACS // max(1, m * n * k))
     worst_error = worst_part = 0.0
     holds = True
     with np.errstate(all="ignore"):
-        for at in range(0, len(result), step):
+        for at in range(0, count, step):
             x, y, z = (_widen(operand[at : at + step], wide) for operand in (a, b, c))
             got, exact = result[at : at + step], x @ y + z
             if family.roundoff:

@@ -1,0 +1,395 @@
+"""The command line: every sub-command as text and as JSON, errors in one line, exit codes, files there and back."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import pysimd
+from pysimd import cli, dtypes, measure, verify
+
+QUICK = ["--seconds", "0.001"]
+
+
+@pytest.fixture
+def pysimd_cli(capsys):
+    """``pysimd_cli(*words)``: exit code, standard output and standard error of the command."""
+
+    def call(*words):
+        code = cli.main([str(word) for word in words])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def document(pysimd_cli):
+    """``document(*words)``: the one JSON document that the command prints with --json."""
+
+    def call(*words):
+        code, out, err = pysimd_cli(*words, "--json")
+        assert code == 0, err
+        data = json.loads(out)
+        assert data["schema_version"] == 1
+        assert data["pysimd"] == pysimd.__version__
+        return data
+
+    return call
+
+
+def in_a_process(*words, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "pysimd", *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, **environment},
+    )
+
+
+def only_error(err):
+    """The one line an error is."""
+    assert err.startswith("pysimd: error: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    return err
+
+
+# --- overview ---
+
+
+def test_overview_names_backends_targets_and_both_forms(pysimd_cli):
+    code, out, err = pysimd_cli(*QUICK)
+    assert code == 0
+    for backend in pysimd.backends():
+        assert backend.name in out
+        assert backend.available or backend.reason in out
+    assert "generic_f32_inner_4x4" in out
+    assert "generic_f32_outer_4x4" in out
+    assert "OpenBLAS" in out or "blas" in out.lower()
+    assert "measuring" in err  # progress is no data
+    assert "measuring" not in out
+
+
+def test_overview_as_json_has_speeds_with_units(document):
+    data = document(*QUICK)
+    assert set(data["machine"]) == {"cpu", "cuda", "hip"}
+    assert set(data["kernel_by_types_and_columns"]) == {"f32", "f64", "bf16f32", "i8i32", "u8i8i32"}
+    by_name = {row["kernel"]: row for row in data["rows"]}
+    assert by_name["generic_f32_inner_4x4"]["ratio"] == 0.5
+    assert by_name["generic_f32_outer_4x4"]["ratio"] == 2.0
+    assert all(row["gflops"] > 0 for row in data["rows"] if row["backend"] == "cpu")
+
+
+def test_json_before_the_command_counts_too(capsys):
+    assert cli.main(["--json", "kernels", "--target", "generic"]) == 0
+    assert json.loads(capsys.readouterr().out)["kernels"]
+
+
+# --- kernels ---
+
+
+def test_kernels_lists_every_kernel_once(pysimd_cli):
+    code, out, _ = pysimd_cli("kernels")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()[1:]] == [k.name for k in pysimd.kernels()]
+
+
+def test_kernels_columns_are_aligned(pysimd_cli):
+    lines = pysimd_cli("kernels", "--backend", "cpu", "--form", "outer")[1].splitlines()
+    at = lines[0].index("backend")
+    assert {line[at : at + 5] for line in lines[1:]} == {"cpu  "}
+
+
+@pytest.mark.parametrize("key", ["backend", "target", "types", "form"])
+def test_kernels_filters(document, key):
+    first = pysimd.kernels()[0]
+    found = document("kernels", f"--{key}", getattr(first, key))["kernels"]
+    assert [k["name"] for k in found] == [k.name for k in pysimd.kernels(**{key: getattr(first, key)})]
+
+
+def test_kernels_available_only(document):
+    found = document("kernels", "--available")["kernels"]
+    assert [k["name"] for k in found] == [k.name for k in pysimd.kernels(available=True)]
+
+
+@pytest.mark.parametrize(("key", "valid"), [("target", "generic"), ("types", "f32"), ("form", "outer")])
+def test_kernels_unknown_filter_lists_the_valid_ones(pysimd_cli, key, valid):
+    code, out, err = pysimd_cli("kernels", f"--{key}", "nonsense")
+    assert (code, out) == (2, "")
+    assert valid in only_error(err)
+
+
+def test_kernels_says_why_one_cannot_run():
+    done = in_a_process("kernels", "--target", "avx2", PYSIMD_ISA="generic")
+    if "avx2" in done.stderr:
+        pytest.skip("no avx2 kernels in this build")
+    assert done.returncode == 0
+    assert all("no: " in line for line in done.stdout.splitlines()[1:])
+
+
+# --- run ---
+
+
+@pytest.mark.parametrize("name", [k.name for k in pysimd.kernels("cpu", available=True)])
+def test_run_on_random_input(document, name):
+    data = document("run", name, "--batch", 3, "--k", 5, *QUICK)
+    kernel = pysimd.kernel(name)
+    assert data["shapes"]["a"] == [3, kernel.mr, 5]
+    assert data["shapes"]["b"] == [3, 5, kernel.nr]
+    assert data["shapes"]["out"] == [3, kernel.mr, kernel.nr]
+    assert data["products"] == 3
+    assert data["error"]["holds"]
+    assert 0 < data["best_ns_per_product"] <= data["median_ns_per_product"]
+    assert data["best_gflops"] == pytest.approx(2 * kernel.mr * kernel.nr * 5 / data["best_ns_per_product"])
+
+
+@pytest.mark.parametrize(("name", "unit"), [("generic_f32_outer_4x4", "GFLOP/s"), ("generic_i8i32_outer_4x4", "GOP/s")])
+def test_run_as_text(pysimd_cli, name, unit):
+    code, out, _ = pysimd_cli("run", name, "--batch", 2, *QUICK)
+    assert code == 0
+    labels = [line.split()[0] for line in out.splitlines()]
+    assert labels == ["kernel", "input", "a", "b", "c", "result", "time", "speed", "error"]
+    assert unit in out
+    assert "holds" in out or "exact" in out
+
+
+def test_run_the_same_seed_gives_the_same_result(pysimd_cli, tmp_path):
+    for name, seed in (("one", 7), ("two", 7), ("three", 8)):
+        code, *_ = pysimd_cli(
+            "run", "generic_f32_outer_4x4", "--batch", 2, "--seed", seed, "--out", tmp_path / f"{name}.npy", *QUICK
+        )
+        assert code == 0
+    one, two, three = (np.load(tmp_path / f"{name}.npy") for name in ("one", "two", "three"))
+    assert np.array_equal(one, two)
+    assert not np.array_equal(one, three)
+
+
+def test_run_on_files_and_back(pysimd_cli, tmp_path, rng):
+    a, b, c = (rng.standard_normal((2, 3, *shape), np.float32) for shape in ((4, 7), (7, 4), (4, 4)))
+    for name, x in (("a", a), ("b", b), ("c", c)):
+        np.save(tmp_path / f"{name}.npy", x)
+    files = [word for name in "abc" for word in (f"--{name}", tmp_path / f"{name}.npy")]
+    code, out, _ = pysimd_cli("run", "generic_f32_outer_4x4", *files, "--out", tmp_path / "out", *QUICK)
+    assert code == 0
+    assert "a.npy" in out
+    assert np.array_equal(np.load(tmp_path / "out"), pysimd.kernel("generic_f32_outer_4x4")(a, b, c))
+
+
+def test_run_takes_bfloat16_files(pysimd_cli, tmp_path, rng):
+    a, b = (measure.random_array("bfloat16", shape, rng) for shape in ((4, 6), (6, 4)))
+    np.save(tmp_path / "a.npy", a)  # as ml_dtypes has numpy write it
+    np.save(tmp_path / "b.npy", b.view(np.uint16).view(dtypes.dtype_of("bfloat16")))
+    code, _, err = pysimd_cli(
+        "run", "generic_bf16f32_outer_4x4", "--a", tmp_path / "a.npy", "--b", tmp_path / "b.npy", *QUICK
+    )
+    assert code == 0, err
+
+
+def test_run_with_k_0(document):
+    assert document("run", "generic_f32_outer_4x4", "--k", 0, "--batch", 2, *QUICK)["error"]["max_abs_error"] == 0
+
+
+def test_run_a_result_outside_the_bound_is_a_failure(pysimd_cli, monkeypatch):
+    wrong = verify.Verified("float64", 1.0, 99.0, False)
+    monkeypatch.setattr(cli, "verify", lambda *_: wrong)
+    code, out, err = pysimd_cli("run", "generic_f32_outer_4x4", "--batch", 2, *QUICK)
+    assert code == 1
+    assert "DOES NOT HOLD" in out
+    assert "outside the error bound" in only_error(err)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["run", "generic_f32_outer_5x5"], 2, "did you mean generic_f32_outer_4x4"),
+        (["run", "generic_f32_outer_4x4", "--a", "a.npy"], 2, "--a and --b belong together"),
+        (["run", "generic_f32_outer_4x4", "--a", "none.npy", "--b", "b.npy"], 1, "none.npy: No such file"),
+        (["run", "generic_f32_outer_4x4", "--a", "text.npy", "--b", "b.npy"], 1, "text.npy is no array file"),
+        (["run", "generic_f32_outer_4x4", "--a", "many.npz", "--b", "b.npy"], 1, "holds several arrays"),
+        (["run", "generic_f32_outer_4x4", "--a", "flat.npy", "--b", "b.npy"], 1, "at least 2 dimensions"),
+        (["run", "generic_f32_outer_4x4", "--a", "a.npy", "--b", "a.npy"], 1, "(3, 4)"),
+        (["run", "generic_f64_outer_4x4", "--a", "a.npy", "--b", "b.npy"], 1, "float32"),
+        (["run", "generic_f32_outer_4x4", "--a", "a.npy", "--b", "b.npy", "--k", "3"], 2, "--k is for random input"),
+        (["run", "generic_f32_outer_4x4", "--out", "no/such/folder.npy", *QUICK], 1, "No such file"),
+        (["source", "generic_f32_outer"], 2, "no kernel"),
+        (["ratio", "nonsense_kernel"], 2, "no kernel"),
+    ],
+)
+def test_errors_are_one_line(pysimd_cli, tmp_path, monkeypatch, words, code, says):
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.ones((4, 3), np.float32))
+    np.save("b.npy", np.ones((3, 4), np.float32))
+    np.save("flat.npy", np.ones(3, np.float32))
+    np.savez("many.npz", a=np.ones(3))
+    (tmp_path / "text.npy").write_text("no array")
+    if words[:4] == ["run", "generic_f32_outer_4x4", "--a", "a.npy"] and words[-1] == "a.npy":
+        np.save("a.npy", np.ones((3, 4), np.float32))
+    got, out, err = pysimd_cli(*words)
+    assert (got, out) == (code, "")
+    assert says in only_error(err)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run"],
+        ["nonsense"],
+        ["run", "generic_f32_outer_4x4", "--batch", "0"],
+        ["run", "generic_f32_outer_4x4", "--k", "-1"],
+        ["bench", "--sizes", "4,x"],
+        ["bench", "--types", "f33"],
+        ["--seconds", "0"],
+        ["--seconds", "soon"],
+        ["kernels", "--backend", "tpu"],
+    ],
+)
+def test_usage_errors_end_with_2(words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(words)
+    assert ended.value.code == 2
+    assert "error: " in capsys.readouterr().err
+
+
+def test_a_kernel_that_cannot_run_says_why():
+    done = in_a_process("run", "avx_f32_outer_8x8", PYSIMD_ISA="generic")
+    assert done.returncode in (1, 2)  # 2: a build for another processor has no such kernel
+    assert "PYSIMD_ISA" in only_error(done.stderr) or "no kernel" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_gpu_kernel_without_gpu_says_why(pysimd_cli):
+    here = [k for k in pysimd.kernels("cuda") + pysimd.kernels("hip") if not k.available]
+    if not here:
+        pytest.skip("every GPU kernel of this version can run on this machine")
+    code, out, err = pysimd_cli("run", here[0].name)
+    assert (code, out) == (1, "")
+    assert here[0].unavailable_reason in only_error(err)
+
+
+def test_a_bad_isa_is_one_line():
+    done = in_a_process("kernels", PYSIMD_ISA="avx9")
+    assert done.returncode == 2
+    assert "avx512" in only_error(done.stderr)
+
+
+# --- ratio, bench, source ---
+
+
+def test_ratio_without_measuring_is_analytic(document):
+    data = document("ratio")
+    assert [row["kernel"] for row in data["rows"]] == [k.name for k in pysimd.kernels()]
+    assert all(row["gflops"] is None for row in data["rows"])
+
+
+def test_ratio_of_named_kernels_inner_first(pysimd_cli):
+    code, out, _ = pysimd_cli("ratio", "generic_f32_outer_4x4", "generic_f32_inner_4x4", "--measure", *QUICK)
+    assert code == 0
+    lines = [line.split() for line in out.splitlines()[1:]]
+    assert [line[0] for line in lines] == ["generic_f32_inner_4x4", "generic_f32_outer_4x4"]
+    assert [line[3] for line in lines] == ["0.50", "2.00"]
+
+
+@pytest.mark.parametrize(
+    "command", [["ratio", "generic_f32_outer_4x4"], ["bench", "--sizes", "4", "--batch", "2", *QUICK]]
+)
+def test_plots_are_written(pysimd_cli, tmp_path, command):
+    pytest.importorskip("matplotlib")
+    code, _, err = pysimd_cli(*command, "--plot", tmp_path / "plot.png")
+    assert code == 0
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+    assert "plot.png" in err
+
+
+def test_plot_without_matplotlib(pysimd_cli, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    code, _, err = pysimd_cli("ratio", "generic_f32_outer_4x4", "--plot", tmp_path / "plot.png")
+    assert code == 1
+    assert "pip install 'pysimd[plot]'" in only_error(err)
+
+
+def test_plot_of_an_unknown_kind(pysimd_cli, tmp_path):
+    pytest.importorskip("matplotlib")
+    code, _, err = pysimd_cli("ratio", "generic_f32_outer_4x4", "--plot", tmp_path / "plot.bmpx")
+    assert code == 2
+    assert ".png" in only_error(err)
+
+
+@pytest.mark.parametrize("types", ["f32", "f64", "bf16f32", "i8i32", "u8i8i32"])
+def test_bench_beside_numpy(document, types):
+    (row,) = document("bench", "--types", types, "--sizes", "5", "--batch", "3", *QUICK)["rows"]
+    assert (row["types"], row["size"], row["batch"], row["within_bound"]) == (types, 5, 3, True)
+    assert row["kernel"] in [k.name for k in pysimd.kernels(types=types, available=True)]
+    assert row["numpy_over_pysimd"] == pytest.approx(
+        row["numpy_median_ns_per_product"] / row["pysimd_median_ns_per_product"]
+    )
+
+
+def test_bench_as_text_with_progress_on_stderr(pysimd_cli, monkeypatch):
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
+    code, out, err = pysimd_cli("bench", "--sizes", "4,8", "--batch", "2", *QUICK)
+    assert code == 0
+    assert len(out.splitlines()) == 4
+    assert "[2/2]" in err
+    assert f"NumPy {np.__version__}" in err
+    assert "warning: OPENBLAS_CORETYPE=Haswell" in err
+
+
+def test_bench_a_wrong_result_is_a_failure(pysimd_cli, monkeypatch):
+    monkeypatch.setattr(measure, "verify", lambda *_: verify.Verified("float64", 1.0, 99.0, False))
+    code, _, err = pysimd_cli("bench", "--sizes", "4", "--batch", "2", *QUICK)
+    assert code == 1
+    assert "outside the error bound" in err
+
+
+def test_source_is_the_file(pysimd_cli):
+    code, out, _ = pysimd_cli("source", "generic_f32_outer_4x4")
+    assert code == 0
+    assert out == pysimd.kernel("generic_f32_outer_4x4").source
+
+
+def test_source_with_the_headers_it_includes(document):
+    files = document("source", "generic_f32_outer_4x4", "--with-includes")["files"]
+    paths = [f["path"] for f in files]
+    assert paths[0] == "cpu_kernels/generic_f32_outer_4x4.c"
+    assert {"cpu_kernels/outer.h", "cpu_kernels/kernel.h", "cpu_kernels/pysimd.h"} <= set(paths)
+    assert len(set(paths)) == len(paths)
+
+
+# --- the process ---
+
+
+def test_version():
+    done = in_a_process("--version")
+    assert (done.returncode, done.stdout) == (0, f"pysimd {pysimd.__version__}\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
+def test_a_reader_that_goes_away_is_no_traceback():
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "pysimd", "source", "generic_f32_outer_4x4", "--with-includes"],
+            stdout=write,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
+    finally:
+        os.close(write)
+    assert done.returncode == 141
+    assert done.stderr == ""
+
+
+def test_ctrl_c_is_no_traceback(pysimd_cli, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(measure, "beside_numpy", interrupted)
+    code, out, _ = pysimd_cli("bench", "--sizes", "4", "--batch", "2")
+    assert (code, out) == (130, "")

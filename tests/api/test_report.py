@@ -1,0 +1,268 @@
+"""``compare`` and what a report is made of: ratios, speeds, JSON, plots, the check of results."""
+
+import json
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import pysimd
+from pysimd import measure, plots, report, text
+from pysimd.verify import verify
+
+NAMES = ["generic_f32_inner_4x4", "generic_f32_outer_4x4"]
+
+
+# --- ratios ---
+
+
+@pytest.mark.parametrize("kernel", pysimd.kernels(), ids=lambda k: k.name)
+def test_ratio_follows_from_the_tile(kernel):
+    if kernel.form == "inner":
+        assert kernel.ratio.value == 0.5
+    else:
+        assert kernel.ratio.value == kernel.mr * kernel.nr / (kernel.mr + kernel.nr)
+    nbytes = kernel.a_dtype.itemsize
+    assert kernel.ratio.per_byte == pytest.approx(kernel.ratio.value / nbytes)
+    assert kernel.ratio.macs == kernel.mr * kernel.nr
+
+
+def test_compare_takes_kernels_and_names():
+    rows = pysimd.compare([NAMES[0], pysimd.kernel(NAMES[1])]).rows
+    assert [row.kernel for row in rows] == NAMES
+    assert [row.ratio for row in rows] == [0.5, 2.0]
+
+
+def test_compare_takes_every_kernel_by_default():
+    assert [row.kernel for row in pysimd.compare().rows] == [k.name for k in pysimd.kernels()]
+
+
+def test_compare_refuses_an_unknown_name():
+    with pytest.raises(pysimd.UnknownKernelError, match="did you mean"):
+        pysimd.compare(["generic_f32_outer_4x5"])
+
+
+@pytest.mark.parametrize("kernel", pysimd.kernels("cpu", available=True), ids=lambda k: k.name)
+def test_every_cpu_kernel_has_a_speed_and_a_peak(kernel):
+    speed = measure.tile_speed(kernel, rounds=2, seconds=0.001)
+    assert speed.gflops > 0
+    assert speed.peak_gflops > 0
+    assert speed.percent_of_peak == pytest.approx(100 * speed.gflops / speed.peak_gflops)
+
+
+def test_measured_report_as_json():
+    made = pysimd.compare(NAMES, measure=True, seconds=0.001)
+    data = json.loads(made.to_json())
+    assert data == json.loads(json.dumps(made.to_dict()))
+    assert data["schema_version"] == report.SCHEMA_VERSION
+    assert set(data["machine"]) == {"cpu", "cuda", "hip"}
+    assert all(row["gflops"] > 0 for row in data["rows"])
+
+
+def test_nothing_is_measured_unasked():
+    assert all(row.gflops is None for row in pysimd.compare(NAMES).rows)
+
+
+def test_json_has_no_nan():
+    assert report.to_json({"x": [float("nan"), float("inf"), 1.5]}, None) == '{"x": [null, null, 1.5]}'
+
+
+def test_side_by_side_puts_inner_first_and_keeps_targets_together():
+    rows = report.side_by_side(reversed(pysimd.compare().rows))
+    seen = [(row.target, row.types) for row in rows]
+    assert len(set(seen)) == sum(1 for i, key in enumerate(seen) if i == 0 or seen[i - 1] != key)
+    forms = [row.form for row in rows if (row.target, row.types) == ("generic", "f32")]
+    assert forms == ["inner", "outer"]
+
+
+def test_backends_stays_a_function_when_the_folder_of_that_name_is_loaded():
+    import pysimd.backends.cpu
+
+    assert len(pysimd.backends()) == len(pysimd.backends()) == 3
+
+
+# --- plots ---
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_plot_of_a_report(tmp_path, ending):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / f"ratio.{ending}"
+    pysimd.compare(NAMES, measure=True, seconds=0.001).plot(path)
+    assert path.stat().st_size > 2000
+    if ending == "svg":
+        assert "<svg" in path.read_text()
+
+
+def test_plot_of_every_kernel_and_of_none(tmp_path):
+    pytest.importorskip("matplotlib")
+    pysimd.compare().plot(tmp_path / "all.png")
+    pysimd.compare([]).plot(tmp_path / "none.png")
+
+
+def test_plot_names_what_is_measured_and_what_is_missing():
+    row = SimpleNamespace(ratio=2.0, gflops=12.3, percent_of_peak=98.0, types="f32", available=True)
+    assert plots._note(row) == "2.00   12 GFLOP/s, 98 % of peak"
+    row.types = "i8i32"
+    assert "GOP/s" in plots._note(row)
+    row = SimpleNamespace(ratio=2.0, gflops=None, percent_of_peak=None, types="f32", available=False)
+    assert plots._note(row) == "2.00   not on this machine"
+
+
+def test_plot_without_matplotlib(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(pysimd.UnavailableError, match=r"pip install 'pysimd\[plot\]'"):
+        pysimd.compare(NAMES).plot(tmp_path / "ratio.png")
+
+
+def test_plot_of_an_unknown_kind(tmp_path):
+    pytest.importorskip("matplotlib")
+    with pytest.raises(pysimd.OptionError, match=r"\.png"):
+        pysimd.compare(NAMES).plot(tmp_path / "ratio")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("ns", "short"), [(1.234, "1.23 ns"), (999.4, "999 ns"), (1500, "1.5 µs"), (2.5e6, "2.5 ms"), (3e9, "3 s")]
+)
+def test_times_in_the_plot_have_their_unit(ns, short):
+    assert plots._short(ns) == short
+
+
+# --- times ---
+
+
+def test_interleaved_counts_calls_and_takes_turns():
+    order = []
+    first, second = measure.interleaved([lambda: order.append("a"), lambda: order.append("b")], seconds=1e-4, rounds=3)
+    assert first.best_ns <= first.median_ns
+    assert second.calls % 3 == 0
+    turns = "".join(order)
+    assert turns.count("ab") >= 3  # a's turn is over before b's, every round
+    assert turns.count("ba") >= 2
+
+
+def test_run_gives_the_result_and_its_time(rng):
+    kernel = pysimd.kernel("generic_f32_outer_4x4")
+    a, b = measure.random_operands(kernel, 6, 9, seed=3)
+    ran = measure.run(kernel, a, b, seconds=1e-3)
+    assert np.array_equal(ran.result, kernel(a, b))
+    assert ran.products == 6
+    assert ran.best_ns_per_product == ran.times.best_ns / 6
+
+
+def test_an_inner_kernel_gets_columns_it_reads_in_place():
+    _, b = measure.random_operands(pysimd.kernel("generic_f32_inner_4x4"), 2, 5)
+    assert b.shape == (2, 5, 4)
+    assert b.strides[-2] == b.itemsize
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "float16", "bfloat16", "int8", "uint8"])
+def test_random_arrays_are_seeded_and_not_flat(name):
+    one, two = (measure.random_array(name, (40, 50), np.random.default_rng(5)) for _ in range(2))
+    assert one.tobytes() == two.tobytes()
+    assert np.unique(one.view(np.uint8)).size > 100
+
+
+def test_blas_is_named():
+    blas = measure.numpy_blas()
+    assert blas.name
+    assert blas.forced is None or isinstance(blas.forced, str)
+
+
+# --- the check of results: what it must refuse ---
+
+
+@pytest.fixture
+def product(rng):
+    a, b = rng.standard_normal((3, 4, 20), np.float32), rng.standard_normal((3, 20, 4), np.float32)
+    return a, b, a @ b
+
+
+def test_verify_accepts_a_right_product(product):
+    a, b, c = product
+    checked = verify("f32", a, b, None, c)
+    assert checked.holds
+    assert checked.reference == "float64"
+    assert 0 <= checked.max_error_over_bound < 1
+
+
+@pytest.mark.parametrize("fault", ["one element", "nan", "inf", "transposed", "shifted batch"])
+def test_verify_refuses_a_wrong_product(product, fault):
+    a, b, c = product
+    wrong = c.copy()
+    if fault == "one element":
+        wrong[1, 2, 3] += 1e-3
+    elif fault == "nan":
+        wrong[2, 0, 0] = np.nan
+    elif fault == "inf":
+        wrong[0, 3, 3] = np.inf
+    elif fault == "transposed":
+        wrong = c.swapaxes(-1, -2)
+    else:
+        wrong = np.roll(c, 1, axis=0)
+    assert not verify("f32", a, b, None, wrong).holds
+
+
+def test_verify_adds_c_and_broadcasts(product):
+    a, b, _ = product
+    c = np.full((4, 4), 3, np.float32)
+    assert verify("f32", a, b[0], c, a @ b[0] + c).holds
+    assert not verify("f32", a, b[0], None, a @ b[0] + c).holds
+
+
+def test_verify_takes_nan_and_infinity_where_they_belong(product):
+    a, b, _ = product
+    a[0, 0, 0], a[1, 1, 1] = np.nan, np.inf
+    with np.errstate(all="ignore"):
+        c = a @ b
+    assert verify("f32", a, b, None, c).holds
+    c[0, 0, 0] = 0
+    assert not verify("f32", a, b, None, c).holds
+
+
+def test_verify_integers_are_exact_and_wrap(rng):
+    a, b = rng.integers(-128, 128, (2, 4, 9), np.int8), rng.integers(-128, 128, (2, 9, 4), np.int8)
+    c = np.full((2, 4, 4), 2**31 - 1, np.int32)
+    with np.errstate(over="ignore"):
+        right = a.astype(np.int32) @ b.astype(np.int32) + c
+    assert verify("i8i32", a, b, c, right).holds
+    right[1, 1, 1] += 1
+    assert not verify("i8i32", a, b, c, right).holds
+
+
+def test_verify_f64_against_a_wider_type(rng):
+    a, b = rng.standard_normal((2, 4, 9)), rng.standard_normal((2, 9, 4))
+    checked = verify("f64", a, b, None, a @ b)
+    assert checked.holds
+    assert checked.reference == "longdouble"
+
+
+@pytest.mark.parametrize(("batch", "k"), [((), 3), ((2,), 0), ((0,), 3), ((2, 0), 0), ((2, 3), 1)])
+def test_verify_any_batch_and_k(batch, k):
+    a, b = np.ones((*batch, 4, k), np.float32), np.ones((*batch, k, 4), np.float32)
+    assert verify("f32", a, b, None, a @ b).holds
+    assert verify("f32", a, b, None, a @ b + 1).holds == (0 in batch)
+
+
+def test_verify_in_pieces_is_the_same(product, monkeypatch):
+    from pysimd import verify as module
+
+    a, b, c = product
+    whole = verify("f32", a, b, None, c)
+    monkeypatch.setattr(module, "_PIECE_MACS", 1)
+    assert verify("f32", a, b, None, c) == whole
+
+
+# --- tables ---
+
+
+def test_table_aligns_both_ways():
+    made = text.table(["kernel", "ratio"], [["a", "0.50"], ["bcd", "12.00"]], right=["ratio"])
+    assert made.splitlines() == ["kernel  ratio", "a        0.50", "bcd     12.00"]
+
+
+def test_number():
+    assert text.number(None) == "-"
+    assert text.number(1234.56) == "1,234.6"
