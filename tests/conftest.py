@@ -8,7 +8,15 @@ from hypothesis import HealthCheck, settings
 import pysimd
 
 BACKENDS = ("cpu", "cuda", "hip")
-CPU_KERNELS = [k for k in pysimd.kernels("cpu") if k.available]
+CPU_KERNELS = pysimd.kernels("cpu", available=True)
+
+KERNEL_ARGUMENTS = {
+    "cpu_kernel": lambda kernel: True,
+    "float_kernel": lambda kernel: kernel.c_dtype.kind == "f",
+    "integer_kernel": lambda kernel: kernel.c_dtype.kind == "i",
+    "one_dtype_kernel": lambda kernel: kernel.a_dtype == kernel.c_dtype,
+}
+"""A test with an argument of this name runs for every CPU kernel of this machine that the function accepts."""
 
 # Derandomised: a run in CI and one here see the same cases. No deadline: an emulator is slow, not wrong.
 settings.register_profile("default", derandomize=True, deadline=None, max_examples=100)
@@ -26,9 +34,9 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_generate_tests(metafunc):
-    """A test that takes ``cpu_kernel`` runs for every CPU kernel that this machine can run."""
-    if "cpu_kernel" in metafunc.fixturenames:
-        metafunc.parametrize("cpu_kernel", CPU_KERNELS, ids=lambda k: k.name)
+    for argument, wanted in KERNEL_ARGUMENTS.items():
+        if argument in metafunc.fixturenames:
+            metafunc.parametrize(argument, [k for k in CPU_KERNELS if wanted(k)], ids=lambda k: k.name)
 
 
 def pytest_report_header():

@@ -1,7 +1,7 @@
 """What is right: exact products to compare with, the bound that a float result must keep, and random operands.
 
-``check`` is the one place where a result is accepted. It is written so that NaN fails where a number is expected, and is
-tested itself in test_reference.py.
+``check`` is the one place where a result is accepted. It is written so that NaN fails where a number is expected, and
+is tested itself in test_reference.py.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ def family(types: str) -> dtypes.Types:
 
 
 def random_operand(rng: np.random.Generator, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """Values that hide nothing: normal floats (none zero, none denormal), integers over the whole range, extremes often."""
+    """Values that hide nothing: normal floats (no zero, no denormal), integers of the whole range, extremes often."""
     if dtype.name in ("int8", "uint8"):
         limits = np.iinfo(dtype)
         values = rng.integers(limits.min, limits.max + 1, shape, dtype)
@@ -90,5 +90,6 @@ def _none_wrong(wrong: np.ndarray, result, expected, bound=None) -> None:
     at = tuple(int(i) for i in places[0])
     allowed = "" if bound is None else f" within {bound[at]:.3g}"
     raise AssertionError(
-        f"{len(places)} of {wrong.size} elements are wrong; the first at {at}: {result[at]}, expected {expected[at]}{allowed}"
+        f"{len(places)} of {wrong.size} elements are wrong; the first at {at}: {result[at]}, "
+        f"expected {expected[at]}{allowed}"
     )
