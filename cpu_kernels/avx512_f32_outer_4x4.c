@@ -6,7 +6,7 @@
  * per k     1 vfmadd231ps  1 vbroadcastf32x4 (row p of B in every lane)  1 vpermilps (a[i,p] across lane i)
  *           and 1/4 of the load of A, which brings a[i,p..p+3] to lane i
  * ratio     16 FMA / 8 elements loaded = 2.00  (inner product 0.50); no horizontal reduction
- * rounding  one fma per term, p ascending from 0, then one add into C
+ * rounding  the first product rounded, then one fma per term, p ascending; then one add into C
  * needs     avx512f
  * bound     the permute and the fma share two ports on Intel: 8 operations, 4 cycles for K = 4
  * idea      the rank-1 update of Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008),
@@ -16,8 +16,6 @@
 
 #include "vec_avx512.h"
 
-
-
 /* n <= 4 floats at p, repeated in all four lanes; masked-off elements are not touched. */
 INLINE __m512 row4(const float *p, int n)
 {
@@ -25,17 +23,25 @@ INLINE __m512 row4(const float *p, int n)
                   : _mm512_maskz_broadcast_f32x4(0xffff, _mm_maskz_loadu_ps((__mmask8)((1 << n) - 1), p));
 }
 
+/* Four floats from each of four places rs apart, one place a lane. */
+INLINE __m512 four_by_four(const float *p, int64_t rs)
+{
+    if (rs == 4) return _mm512_loadu_ps(p);
+    __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(p));
+    v = _mm512_mask_broadcast_f32x4(v, 0x00f0, _mm_loadu_ps(p + rs));
+    v = _mm512_mask_broadcast_f32x4(v, 0x0f00, _mm_loadu_ps(p + 2 * rs));
+    return _mm512_mask_broadcast_f32x4(v, 0xf000, _mm_loadu_ps(p + 3 * rs));
+}
+
 /* kk <= 4 columns of A: a[i, 0..kk) in lane i, zero elsewhere. */
 INLINE __m512 columns(const float *a, int64_t rs, int64_t cs, int m, int kk)
 {
+    if (cs == 1 && m == 4 && kk == 4) return four_by_four(a, rs);
+    if (rs == 1 && m == 4 && kk == 4) { /* a packed or transposed A */
+        const __m512i across = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+        return _mm512_permutexvar_ps(across, four_by_four(a, cs));
+    }
     if (cs == 1) {
-        if (m == 4 && kk == 4) {
-            if (rs == 4) return _mm512_loadu_ps(a);
-            __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(a));
-            v = _mm512_mask_broadcast_f32x4(v, 0x00f0, _mm_loadu_ps(a + rs));
-            v = _mm512_mask_broadcast_f32x4(v, 0x0f00, _mm_loadu_ps(a + 2 * rs));
-            return _mm512_mask_broadcast_f32x4(v, 0xf000, _mm_loadu_ps(a + 3 * rs));
-        }
         const __mmask8 some = (__mmask8)((1 << kk) - 1);
         __m512 v = _mm512_setzero_ps();
         for (int i = 0; i < m; i++)
@@ -44,28 +50,33 @@ INLINE __m512 columns(const float *a, int64_t rs, int64_t cs, int m, int kk)
     }
     __attribute__((aligned(64))) float lane[16] = {0};
     for (int i = 0; i < m; i++)
-        for (int p = 0; p < kk; p++) lane[4 * i + p] = a[i * rs + p * cs];
+        for (int p = 0; p < kk; p++) lane[4 * i + p] = get_f32(a + i * rs + p * cs);
     return _mm512_load_ps(lane);
 }
 
-#define STEP(p, b_row) acc = _mm512_fmadd_ps(_mm512_permute_ps(av, (p) * 0x55), b_row, acc)
+/* `k` <= 4 steps with the columns at a and the rows at b; the first product of all is not added to anything. */
+INLINE __m512 steps(__m512 acc, int first, int m, int n, int k, const float *a, int64_t rs_a, int64_t cs_a,
+                    const float *b, int64_t rs_b)
+{
+    const __m512 av = columns(a, rs_a, cs_a, m, k);
+    const __m512 a0 = _mm512_permute_ps(av, 0x00), b0 = row4(b, n);
+    acc = first ? _mm512_mul_ps(a0, b0) : _mm512_fmadd_ps(a0, b0, acc);
+    if (k > 1) acc = _mm512_fmadd_ps(_mm512_permute_ps(av, 0x55), row4(b + rs_b, n), acc);
+    if (k > 2) acc = _mm512_fmadd_ps(_mm512_permute_ps(av, 0xaa), row4(b + 2 * rs_b, n), acc);
+    if (k > 3) acc = _mm512_fmadd_ps(_mm512_permute_ps(av, 0xff), row4(b + 3 * rs_b, n), acc);
+    return acc;
+}
 
-INLINE __m512 product(int m, int n, int64_t k, const float *a, int64_t rs_a, int64_t cs_a, const float *b,
-                      int64_t rs_b)
+INLINE __m512 product(int m, int n, int64_t k, const float *a, int64_t rs_a, int64_t cs_a, const float *b, int64_t rs_b)
 {
     __m512 acc = _mm512_setzero_ps();
-    for (; k >= 4; k -= 4, a += 4 * cs_a, b += 4 * rs_b) {
-        const __m512 av = columns(a, rs_a, cs_a, m, 4);
-        STEP(0, row4(b, n));
-        STEP(1, row4(b + rs_b, n));
-        STEP(2, row4(b + 2 * rs_b, n));
-        STEP(3, row4(b + 3 * rs_b, n));
-    }
-    if (k > 0) {
-        const __m512 av = columns(a, rs_a, cs_a, m, (int)k);
-        STEP(0, row4(b, n));
-        if (k > 1) STEP(1, row4(b + rs_b, n));
-        if (k > 2) STEP(2, row4(b + 2 * rs_b, n));
+    if (k >= 4) {
+        acc = steps(acc, 1, m, n, 4, a, rs_a, cs_a, b, rs_b);
+        for (k -= 4; k >= 4; k -= 4)
+            acc = steps(acc, 0, m, n, 4, a += 4 * cs_a, rs_a, cs_a, b += 4 * rs_b, rs_b);
+        if (k) acc = steps(acc, 0, m, n, (int)k, a + 4 * cs_a, rs_a, cs_a, b + 4 * rs_b, rs_b);
+    } else if (k > 0) {
+        acc = steps(acc, 1, m, n, (int)k, a, rs_a, cs_a, b, rs_b);
     }
     return acc;
 }
@@ -104,15 +115,36 @@ INLINE void loop(const pysimd_call *s, int m, int n, int64_t k, int64_t rs_a, in
         put(c, rs_c, m, n, flags, product(m, n, k, a, rs_a, cs_a, b, rs_b));
 }
 
+/* 4x4 arrays one behind the other: four products share their address arithmetic, which competes for the ports of permute
+ * and fma. */
+INLINE void loop_dense(const pysimd_call *s, int flags)
+{
+    const float *a = s->a, *b = s->b;
+    float *c = s->c;
+#define DENSE(at) put(c + (at), 4, 4, 4, flags, product(4, 4, 4, a + (at), 4, 1, b + (at), 4))
+    int64_t i = 0;
+    for (; i + 4 <= s->batch; i += 4, a += 64, b += 64, c += 64) {
+        DENSE(0);
+        DENSE(16);
+        DENSE(32);
+        DENSE(48);
+    }
+    for (; i < s->batch; i++, a += 16, b += 16, c += 16) DENSE(0);
+}
+
 void avx512_f32_outer_4x4_batch(const pysimd_call *s)
 {
-    const int full = s->m == 4 && s->n == 4, dense = full && s->k == 4 && s->cs_a == 1 && s->rs_a == 4 && s->rs_b == 4 && s->rs_c == 4;
-    if (dense && s->flags == PYSIMD_ZERO)
-        loop(s, 4, 4, 4, 4, 1, 4, 4, PYSIMD_ZERO);
-    else if (dense)
+    const int tile = s->m == 4 && s->n == 4 && s->k == 4 && s->cs_a == 1 && s->rs_a == 4 && s->rs_b == 4 && s->rs_c == 4;
+    if (tile && s->bs_a == 16 && s->bs_b == 16 && s->bs_c == 16 && s->flags & PYSIMD_ZERO) {
+        if (s->flags & PYSIMD_STREAM)
+            loop_dense(s, PYSIMD_ZERO | PYSIMD_STREAM);
+        else
+            loop_dense(s, PYSIMD_ZERO);
+    } else if (tile) {
         loop(s, 4, 4, 4, 4, 1, 4, 4, s->flags);
-    else if (full && s->cs_a == 1)
+    } else if (s->m == 4 && s->n == 4 && s->cs_a == 1) {
         loop(s, 4, 4, s->k, s->rs_a, 1, s->rs_b, s->rs_c, s->flags);
-    else
+    } else {
         loop(s, (int)s->m, (int)s->n, s->k, s->rs_a, s->cs_a, s->rs_b, s->rs_c, s->flags);
+    }
 }

@@ -15,8 +15,15 @@
 
 #include "vec_avx512.h"
 
+/* Four pairs are K = 8, whose loop then disappears. */
+#define UNROLL_PAIRS _Pragma("GCC unroll 4")
 
-
+INLINE void put_row(float *c, __mmask8 some, __m256 row, int flags)
+{
+    if (!(flags & PYSIMD_ZERO)) row = _mm256_add_ps(_mm256_maskz_loadu_ps(some, c), row);
+    KEEP(row); /* else gcc stores an extracted half by vextractf32x8 with a mask, which faults on masked-off bytes */
+    _mm256_mask_storeu_ps(c, some, row);
+}
 
 /* Rows p and p+1 of B, interleaved column by column. */
 INLINE __m512 row_pair(const float *b, int64_t rs, int n)
@@ -32,53 +39,58 @@ INLINE __m512 row_pair(const float *b, int64_t rs, int n)
     return _mm512_permutexvar_ps(interleave, two);
 }
 
+/* a[i,p] and a[i,p+1], repeated in every lane pair. */
 INLINE __m512 element_pair(const float *a, int64_t cs)
 {
-    double pair;
-    if (cs == 1) {
-        __builtin_memcpy(&pair, a, 8);
-        return _mm512_castpd_ps(_mm512_set1_pd(pair));
-    }
-    return _mm512_castpd_ps(_mm512_broadcastsd_pd(_mm_castps_pd(_mm_insert_ps(_mm_load_ss(a), _mm_load_ss(a + cs), 0x10))));
+    if (cs == 1) return _mm512_castpd_ps(_mm512_set1_pd(get_f64(a)));
+    const __m128 pair = _mm_unpacklo_ps(_mm_set_ss(get_f32(a)), _mm_set_ss(get_f32(a + cs)));
+    return _mm512_castpd_ps(_mm512_broadcastsd_pd(_mm_castps_pd(pair)));
 }
 
-INLINE void tile(const int M, int n, int64_t k, const float *a, int64_t rs_a, int64_t cs_a, const float *b, int64_t rs_b,
-                 float *c, int64_t rs_c, int flags)
+/* Pair i of the eight in a register, repeated. */
+INLINE __m512 pair_of(__m512 pairs, int i)
 {
+    return _mm512_castpd_ps(_mm512_permutexvar_pd(_mm512_set1_epi64(i), _mm512_castps_pd(pairs)));
+}
+
+/* `packed`: the columns of A are eight adjacent floats (rs_a = 1), two of them interleaved like rows of B. */
+INLINE void tile(const int M, int n, int64_t k, const float *a, int64_t rs_a, int64_t cs_a, const int packed,
+                 const float *b, int64_t rs_b, float *c, int64_t rs_c, int flags)
+{
+    const __mmask8 some = (__mmask8)((1 << n) - 1);
     __m512 acc[8];
     UNROLL for (int i = 0; i < M; i++) acc[i] = _mm512_setzero_ps();
-    for (; k >= 2; k -= 2, a += 2 * cs_a, b += 2 * rs_b) {
+    UNROLL_PAIRS for (int64_t p = k / 2; p > 0; p--) {
         const __m512 bp = row_pair(b, rs_b, n);
-        UNROLL for (int i = 0; i < M; i++) acc[i] = _mm512_fmadd_ps(element_pair(a + i * rs_a, cs_a), bp, acc[i]);
-    }
-    if (k) { /* the last of an odd K: (a, 0) * (b, 0) */
-        const __m512 bp = _mm512_castsi512_ps(_mm512_cvtepu32_epi64(
-            _mm256_castps_si256(_mm256_maskz_loadu_ps((__mmask8)((1 << n) - 1), b))));
+        const __m512 ap = packed ? row_pair(a, cs_a, 8) : bp;
         UNROLL for (int i = 0; i < M; i++)
-            acc[i] = _mm512_fmadd_ps(_mm512_castpd_ps(_mm512_broadcastsd_pd(_mm_castps_pd(_mm_load_ss(a + i * rs_a)))),
-                                     bp, acc[i]);
+            acc[i] = _mm512_fmadd_ps(packed ? pair_of(ap, i) : element_pair(a + i * rs_a, cs_a), bp, acc[i]);
+        a += 2 * cs_a, b += 2 * rs_b;
     }
+    if (k & 1) { /* the last of an odd K: (a, 0) * (b, 0) */
+        const __m512 bp = _mm512_castsi512_ps(
+            _mm512_cvtepu32_epi64(_mm256_castps_si256(_mm256_maskz_loadu_ps(some, b))));
+        UNROLL for (int i = 0; i < M; i++) {
+            const __m128 single = _mm_set_ss(get_f32(a + i * rs_a));
+            acc[i] = _mm512_fmadd_ps(_mm512_castpd_ps(_mm512_broadcastsd_pd(_mm_castps_pd(single))), bp, acc[i]);
+        }
+    }
+
     const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
     const __m512i odd = _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
-    const __mmask8 some = (__mmask8)((1 << n) - 1);
-    UNROLL for (int i = 0; i < M; i += 2) {
-        const __m512 other = i + 1 < M ? acc[i + 1] : acc[i];
-        __m512 rows = _mm512_add_ps(_mm512_permutex2var_ps(acc[i], even, other), _mm512_permutex2var_ps(acc[i], odd, other));
+    UNROLL for (int i = 0; i < M; i += 2, c += 2 * rs_c) { /* rows i and i + 1 */
+        const __m512 x = acc[i], y = acc[i + 1 < M ? i + 1 : i];
+        __m512 rows = _mm512_add_ps(_mm512_permutex2var_ps(x, even, y), _mm512_permutex2var_ps(x, odd, y));
         if (n == 8 && rs_c == 8 && i + 1 < M) {
             if (!(flags & PYSIMD_ZERO)) rows = _mm512_add_ps(_mm512_loadu_ps(c), rows);
-            if (flags & PYSIMD_STREAM) f32x16_stream(c, rows);
-            else _mm512_storeu_ps(c, rows);
+            if (flags & PYSIMD_STREAM)
+                f32x16_stream(c, rows);
+            else
+                _mm512_storeu_ps(c, rows);
         } else {
-            __m256 row = _mm512_castps512_ps256(rows);
-            if (!(flags & PYSIMD_ZERO)) row = _mm256_add_ps(_mm256_maskz_loadu_ps(some, c), row);
-            _mm256_mask_storeu_ps(c, some, row);
-            if (i + 1 < M) {
-                row = _mm512_extractf32x8_ps(rows, 1);
-                if (!(flags & PYSIMD_ZERO)) row = _mm256_add_ps(_mm256_maskz_loadu_ps(some, c + rs_c), row);
-                _mm256_mask_storeu_ps(c + rs_c, some, row);
-            }
+            put_row(c, some, _mm512_castps512_ps256(rows), flags);
+            if (i + 1 < M) put_row(c + rs_c, some, _mm512_extractf32x8_ps(rows, 1), flags);
         }
-        c += 2 * rs_c;
     }
 }
 
@@ -86,42 +98,44 @@ void avx512_f32_outer_8x8(int64_t k, const void *a, int64_t rs_a, int64_t cs_a, 
                           int64_t rs_c)
 {
     if (cs_a == 1)
-        tile(8, 8, k, a, rs_a, 1, b, rs_b, c, rs_c, 0);
+        tile(8, 8, k, a, rs_a, 1, 0, b, rs_b, c, rs_c, 0);
+    else if (rs_a == 1)
+        tile(8, 8, k, a, 1, cs_a, 1, b, rs_b, c, rs_c, 0);
     else
-        tile(8, 8, k, a, rs_a, cs_a, b, rs_b, c, rs_c, 0);
+        tile(8, 8, k, a, rs_a, cs_a, 0, b, rs_b, c, rs_c, 0);
 }
 
-INLINE void loop(const pysimd_call *s, const int M, int n, int64_t k, int64_t rs_a, int64_t cs_a, int64_t rs_b, int64_t rs_c, int flags)
+INLINE void loop(const pysimd_call *s, const int M, int n, int64_t k, int64_t rs_a, int64_t cs_a, const int packed,
+                 int64_t rs_b, int64_t rs_c, int flags)
 {
     const float *a = s->a, *b = s->b;
     float *c = s->c;
     for (int64_t i = 0; i < s->batch; i++, a += s->bs_a, b += s->bs_b, c += s->bs_c)
-        tile(M, n, k, a, rs_a, cs_a, b, rs_b, c, rs_c, flags);
+        tile(M, n, k, a, rs_a, cs_a, packed, b, rs_b, c, rs_c, flags);
 }
 
 INLINE void loop_of_m(const pysimd_call *s, const int M)
 {
     if (s->cs_a == 1)
-        loop(s, M, (int)s->n, s->k, s->rs_a, 1, s->rs_b, s->rs_c, s->flags);
+        loop(s, M, (int)s->n, s->k, s->rs_a, 1, 0, s->rs_b, s->rs_c, s->flags);
+    else if (M == 8 && s->rs_a == 1)
+        loop(s, M, (int)s->n, s->k, 1, s->cs_a, 1, s->rs_b, s->rs_c, s->flags);
     else
-        loop(s, M, (int)s->n, s->k, s->rs_a, s->cs_a, s->rs_b, s->rs_c, s->flags);
+        loop(s, M, (int)s->n, s->k, s->rs_a, s->cs_a, 0, s->rs_b, s->rs_c, s->flags);
 }
 
 void avx512_f32_outer_8x8_batch(const pysimd_call *s)
 {
     if (s->m == 8 && s->n == 8 && s->k == 8 && s->cs_a == 1 && s->rs_a == 8 && s->rs_b == 8 && s->rs_c == 8) {
-        if (s->flags == PYSIMD_ZERO) loop(s, 8, 8, 8, 8, 1, 8, 8, PYSIMD_ZERO);
-        else loop(s, 8, 8, 8, 8, 1, 8, 8, s->flags);
+        if (s->flags == PYSIMD_ZERO)
+            loop(s, 8, 8, 8, 8, 1, 0, 8, 8, PYSIMD_ZERO);
+        else
+            loop(s, 8, 8, 8, 8, 1, 0, 8, 8, s->flags);
         return;
     }
     switch (s->m) {
-    case 1: loop_of_m(s, 1); break;
-    case 2: loop_of_m(s, 2); break;
-    case 3: loop_of_m(s, 3); break;
-    case 4: loop_of_m(s, 4); break;
-    case 5: loop_of_m(s, 5); break;
-    case 6: loop_of_m(s, 6); break;
-    case 7: loop_of_m(s, 7); break;
-    case 8: loop_of_m(s, 8); break;
+#define CASE(M) case M: loop_of_m(s, M); break;
+        CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
+#undef CASE
     }
 }

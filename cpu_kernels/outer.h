@@ -19,8 +19,8 @@ _Static_assert(NR % LANES == 0, "nr must be whole vectors");
 #define ROW(i) ((const V(elem_a) *)(group[(i) / 5] + ((i) % 5 == 3 ? rs3 : (i) % 5 * rs)))
 enum { GROUPS = (MR + 4) / 5 };
 
-/* One k: a row of B, and each element of a column of A. */
-#define STEP                                                                                                           \
+/* One k: a row of B, and each element of a column of A, `ahead` elements past the pointers to its rows. */
+#define STEP(ahead)                                                                                                    \
     {                                                                                                                  \
         V(vec) row[NV_MAX];                                                                                            \
         UNROLL for (int j = 0; j < NV; j++) {                                                                          \
@@ -28,43 +28,47 @@ enum { GROUPS = (MR + 4) / 5 };
             row[j] = partial && j == NV - 1 ? V(load_first)(bj, mask) : V(load)(bj);                                   \
         }                                                                                                              \
         UNROLL for (int i = 0; i < M; i++) {                                                                           \
-            const V(vec) ai = V(splat)(ROW(i));                                                                        \
+            const V(vec) ai = V(splat)(ROW(i) + (ahead));                                                              \
             UNROLL for (int j = 0; j < NV; j++) acc[i][j] = V(fma)(ai, row[j], acc[i][j]);                             \
         }                                                                                                              \
-        UNROLL for (int g = 0; 5 * g < M; g++) group[g] += cs_a;                                                       \
         b += rs_b;                                                                                                     \
     }
+#define ADVANCE(elements) UNROLL for (int g = 0; 5 * g < M; g++) group[g] += (elements) * (int64_t)sizeof *a
 
-/* M rows, NV vectors; the last vector holds `lanes` columns if `partial`. The first four arguments are constants. */
-INLINE void tile(const int M, const int NV, const int partial, const int packed, int lanes, int64_t k,
+/* M rows, NV vectors; the last vector holds `lanes` columns if `partial`. The first four arguments are constants; so are
+ * the strides if `fixed`. */
+INLINE void tile(const int M, const int NV, const int partial, const int fixed, int lanes, int64_t k,
                  const V(elem_a) *a, int64_t rs_a, int64_t cs_a, const V(elem_b) *b, int64_t rs_b, V(sum) *c, int64_t rs_c,
                  int flags)
 {
     const V(mask) mask = V(first)(lanes);
-    const int64_t rs = packed ? K_GROUP * (int64_t)sizeof *a : rs_a * (int64_t)sizeof *a;
+    const int64_t rs = rs_a * (int64_t)sizeof *a;
     int64_t rs3 = 3 * rs;
-    if (!packed && M > 3) HIDE(rs3);
+    if (!fixed && M > 3) HIDE(rs3);
     const char *group[GROUPS];
     UNROLL for (int g = 0; 5 * g < M; g++) {
         group[g] = (const char *)a + 5 * g * rs;
-        if (!packed) HIDE(group[g]);
+        if (!fixed) HIDE(group[g]);
     }
-    cs_a *= sizeof *a;
 
     V(acc) acc[MR][NV_MAX];
     UNROLL for (int i = 0; i < M; i++)
         UNROLL for (int j = 0; j < NV; j++) acc[i][j] = V(zero)();
 
-    if (packed) { /* fixed strides: two steps share their address arithmetic. Four are slower again (183 against 194
-                   * GFLOP/s for 14x32 on a Granite Rapids Xeon, and one 185 at K = 256). */
-        int64_t p = k;
+    /* Where A's columns have a fixed distance, two steps share their address arithmetic, which competes for the ports of
+     * the fma: 194 GFLOP/s against 185 for one step (14x32, K = 256, Granite Rapids Xeon). Four steps: 183. */
+    int64_t p = k;
+    if (fixed || cs_a == K_GROUP) {
+        const int64_t next = fixed ? cs_a : K_GROUP;
         for (; p >= 2; p -= 2) {
-            STEP
-            STEP
+            STEP(0)
+            STEP(next)
+            ADVANCE(2 * next);
         }
-        if (p) STEP
-    } else {
-        for (int64_t p = 0; p < k; p++) STEP
+    }
+    for (; p > 0; p--) {
+        STEP(0)
+        ADVANCE(cs_a);
     }
 
     UNROLL for (int i = 0; i < M; i++) {
@@ -97,32 +101,55 @@ void KERNEL(int64_t k, const void *a, int64_t rs_a, int64_t cs_a, const void *b,
         tile(MR, NV_MAX, 0, 0, LANES, k, a, rs_a, cs_a, b, rs_b, c, rs_c, 0);
 }
 
-INLINE void tiles(const int M, const int NV, const int partial, const pysimd_call *s)
+INLINE void tiles(const int M, const int NV, const int partial, const pysimd_call *s, const int flags)
 {
     const V(elem_a) *a = s->a;
     const V(elem_b) *b = s->b;
     V(sum) *c = s->c;
     const int lanes = (int)(s->n - (NV - 1) * LANES);
     for (int64_t i = 0; i < s->batch; i++) {
-        tile(M, NV, partial, 0, lanes, s->k, a, s->rs_a, s->cs_a, b, s->rs_b, c, s->rs_c, s->flags);
+        tile(M, NV, partial, 0, lanes, s->k, a, s->rs_a, s->cs_a, b, s->rs_b, c, s->rs_c, flags);
         a += s->bs_a, b += s->bs_b, c += s->bs_c;
     }
 }
 
 INLINE void tiles_of_m(const int M, const pysimd_call *s)
 {
-    if (s->n == NR)
-        tiles(M, NV_MAX, 0, s);
+    if (s->n == NR && s->flags == PYSIMD_ZERO)
+        tiles(M, NV_MAX, 0, s, PYSIMD_ZERO);
+    else if (s->n == NR)
+        tiles(M, NV_MAX, 0, s, s->flags);
     else if (s->n > LANES)
-        tiles(M, NV_MAX, 1, s);
+        tiles(M, NV_MAX, 1, s, s->flags);
     else
-        tiles(M, 1, 1, s);
+        tiles(M, 1, 1, s, s->flags);
 }
 _Static_assert(NV_MAX <= 2, "tiles_of_m knows one vector and two");
+
+#if MR == NR
+/* Square products in C order, A and B as large as the tile, one behind the other or not: all strides are known. */
+static void dense(const pysimd_call *s)
+{
+    const V(elem_a) *a = s->a;
+    const V(elem_b) *b = s->b;
+    V(sum) *c = s->c;
+    for (int64_t i = 0; i < s->batch; i++) {
+        tile(MR, NV_MAX, 0, 1, LANES, MR, a, MR, 1, b, NR, c, NR, PYSIMD_ZERO);
+        a += s->bs_a, b += s->bs_b, c += s->bs_c;
+    }
+}
+#endif
 
 /* m is a constant in each case, so that the accumulators of a partial tile are registers too. */
 void PASTE(KERNEL, batch)(const pysimd_call *s)
 {
+#if MR == NR
+    if (s->flags == PYSIMD_ZERO && s->m == MR && s->n == NR && s->k == MR && s->rs_a == MR && s->cs_a == 1 &&
+        s->rs_b == NR && s->rs_c == NR && K_GROUP == 1) {
+        dense(s);
+        return;
+    }
+#endif
     switch (s->m) {
 #define CASE(M) case M: tiles_of_m(M <= MR ? M : MR, s); break;
         CASE(1) CASE(2) CASE(3) CASE(4)

@@ -33,18 +33,17 @@
         return sum;                                                                                                    \
     }
 
-/* Loads of B and A: `widen` takes the array's element to the accumulator's type. */
-#define GENERIC_OPERANDS(VEC_, vector, type_a, type_b, widen)                                                          \
+/* Loads of B and A. `widen` takes an array element to the accumulator's type, `widen_all` as many as a vector has. */
+#define GENERIC_OPERANDS(VEC_, vector, type_a, type_b, widen, widen_all)                                               \
     typedef type_a VEC_##_elem_a;                                                                                      \
     typedef type_b VEC_##_elem_b;                                                                                      \
+    typedef type_b VEC_##_row __attribute__((vector_size(VEC_##_lanes * sizeof(type_b))));                             \
     enum { VEC_##_k_group = 1 };                                                                                       \
     INLINE vector VEC_##_load_first(const type_b *p, int n)                                                            \
     {                                                                                                                  \
-        type_b t[VEC_##_lanes] = {0};                                                                                  \
-        vector v;                                                                                                      \
-        memcpy(t, p, (size_t)n * sizeof *p);                                                                           \
-        UNROLL for (int i = 0; i < VEC_##_lanes; i++) v[i] = widen(t[i]);                                              \
-        return v;                                                                                                      \
+        VEC_##_row row = {0};                                                                                          \
+        memcpy(&row, p, (size_t)n * sizeof *p);                                                                        \
+        return widen_all(row);                                                                                         \
     }                                                                                                                  \
     INLINE vector VEC_##_load(const type_b *p) { return VEC_##_load_first(p, VEC_##_lanes); }                          \
     INLINE vector VEC_##_splat(const type_a *p)                                                                        \
@@ -61,21 +60,21 @@ typedef double generic_f64 __attribute__((vector_size(16)));
 typedef uint32_t generic_i32 __attribute__((vector_size(16))); /* unsigned, so that sums wrap */
 
 #define SAME(x) (x)
+#define TO_I32(x) __builtin_convertvector(x, generic_i32)
+#define BF16_BITS(x) ((generic_f32)(TO_I32(x) << 16))
 INLINE float generic_bf16(uint16_t bits)
 {
     const uint32_t wide = (uint32_t)bits << 16;
-    float f;
-    memcpy(&f, &wide, 4);
-    return f;
+    return get_f32(&wide);
 }
 
 GENERIC_MEMORY(f32x4, generic_f32, float)
-GENERIC_OPERANDS(f32x4, generic_f32, float, float, SAME)
+GENERIC_OPERANDS(f32x4, generic_f32, float, float, SAME, SAME)
 GENERIC_MEMORY(f64x2, generic_f64, double)
-GENERIC_OPERANDS(f64x2, generic_f64, double, double, SAME)
+GENERIC_OPERANDS(f64x2, generic_f64, double, double, SAME, SAME)
 GENERIC_MEMORY(bf16x4, generic_f32, float)
-GENERIC_OPERANDS(bf16x4, generic_f32, uint16_t, uint16_t, generic_bf16)
+GENERIC_OPERANDS(bf16x4, generic_f32, uint16_t, uint16_t, generic_bf16, BF16_BITS)
 GENERIC_MEMORY(i8x4, generic_i32, int32_t)
-GENERIC_OPERANDS(i8x4, generic_i32, int8_t, int8_t, SAME)
+GENERIC_OPERANDS(i8x4, generic_i32, int8_t, int8_t, (uint32_t)(int32_t), TO_I32)
 GENERIC_MEMORY(u8i8x4, generic_i32, int32_t)
-GENERIC_OPERANDS(u8i8x4, generic_i32, uint8_t, int8_t, SAME)
+GENERIC_OPERANDS(u8i8x4, generic_i32, uint8_t, int8_t, SAME, TO_I32)

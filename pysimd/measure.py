@@ -46,11 +46,10 @@ def tile_speed(kernel: MicroKernel, *, rounds: int = 7, seconds: float = 0.02) -
     rng = np.random.default_rng(0)
     # Wide panels hold two bytes per value and a correction row may follow: room for both.
     room = 4 * (K + 8) * max(kernel.mr, kernel.nr) * max(kernel.a_dtype.itemsize, 2)
-    a, b, c = (rng.integers(0, 64, room, np.uint8) for _ in range(3))
-    if kernel.types in ("f32", "f64"):
-        a, b = (rng.standard_normal(room // kernel.a_dtype.itemsize).astype(kernel.a_dtype) for _ in range(2))
+    family = dtypes.FAMILIES[kernel.types]
+    a, b = (random_array(name, (room // dtypes.dtype_of(name).itemsize,), rng) for name in (family.a, family.b))
     c = np.zeros(kernel.mr * kernel.nr, kernel.c_dtype)
-    pointers = [ffi.from_buffer(x) for x in (a, b, c)]
+    pointers = [ffi.from_buffer(x.view(np.uint8)) for x in (a, b, c.ravel())]
     macs = kernel.mr * kernel.nr * K
 
     peak = _peak(lib, row)
