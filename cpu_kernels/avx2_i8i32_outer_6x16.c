@@ -18,4 +18,5 @@
 #define VEC i16x16
 #define MR 6
 #define NR 16
+#define ALL_REGISTERS_TAKEN 1
 #include "outer.h"

@@ -16,4 +16,5 @@
 #define VEC f32x4
 #define MR 6
 #define NR 8
+#define ALL_REGISTERS_TAKEN 1
 #include "outer.h"
