@@ -6,7 +6,8 @@
  * per k     4 vfmadd231pd  1 vmovupd  4 vbroadcastsd
  * ratio     4*4 / (4+4) = 2.00 FMA per element loaded (inner product 0.50)
  *           4 / 5 = 0.80 counted in instructions: loads and the fma latency bind
- * rounding  one fma per term, k ascending from 0, then one add into C
+ * rounding  one fma per term, k ascending from 0 (from K = 8 on even and odd k
+ *           apart, then summed), then one add into C
  * needs     AVX2 FMA
  * idea      Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008); code written here
  */

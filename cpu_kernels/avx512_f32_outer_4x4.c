@@ -6,7 +6,8 @@
  * per k     1 vfmadd231ps  1 vbroadcastf32x4 (row p of B in every lane)  1 vpermilps (a[i,p] across lane i)
  *           and 1/4 of the load of A, which brings a[i,p..p+3] to lane i
  * ratio     16 FMA / 8 elements loaded = 2.00  (inner product 0.50); no horizontal reduction
- * rounding  the first product rounded, then one fma per term, p ascending; then one add into C
+ * rounding  the first product rounded, then one fma per term, p ascending; from K = 8 on p = 4.. in four chains (p mod 4),
+ *           summed as a tree; then one add into C
  * needs     avx512f
  * bound     the permute and the fma share two ports on Intel: 8 operations, 4 cycles for K = 4
  * idea      the rank-1 update of Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008),
@@ -69,16 +70,22 @@ INLINE __m512 steps(__m512 acc, int first, int m, int n, int k, const float *a, 
 
 INLINE __m512 product(int m, int n, int64_t k, const float *a, int64_t rs_a, int64_t cs_a, const float *b, int64_t rs_b)
 {
-    __m512 acc = _mm512_setzero_ps();
-    if (k >= 4) {
-        acc = steps(acc, 1, m, n, 4, a, rs_a, cs_a, b, rs_b);
-        for (k -= 4; k >= 4; k -= 4)
-            acc = steps(acc, 0, m, n, 4, a += 4 * cs_a, rs_a, cs_a, b += 4 * rs_b, rs_b);
-        if (k) acc = steps(acc, 0, m, n, (int)k, a + 4 * cs_a, rs_a, cs_a, b + 4 * rs_b, rs_b);
-    } else if (k > 0) {
-        acc = steps(acc, 1, m, n, (int)k, a, rs_a, cs_a, b, rs_b);
+    if (k == 0) return _mm512_setzero_ps();
+    if (k < 4) return steps(_mm512_setzero_ps(), 1, m, n, (int)k, a, rs_a, cs_a, b, rs_b);
+    __m512 acc = steps(_mm512_setzero_ps(), 1, m, n, 4, a, rs_a, cs_a, b, rs_b);
+    a += 4 * cs_a, b += 4 * rs_b, k -= 4;
+    if (k >= 4) { /* four chains: one would wait for its own sums. In a batch of K = 4 the next product fills the gap */
+        __m512 chain[4] = {acc, _mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps()};
+        for (; k >= 4; k -= 4, a += 4 * cs_a, b += 4 * rs_b) {
+            const __m512 av = columns(a, rs_a, cs_a, m, 4);
+            chain[0] = _mm512_fmadd_ps(_mm512_permute_ps(av, 0x00), row4(b, n), chain[0]);
+            chain[1] = _mm512_fmadd_ps(_mm512_permute_ps(av, 0x55), row4(b + rs_b, n), chain[1]);
+            chain[2] = _mm512_fmadd_ps(_mm512_permute_ps(av, 0xaa), row4(b + 2 * rs_b, n), chain[2]);
+            chain[3] = _mm512_fmadd_ps(_mm512_permute_ps(av, 0xff), row4(b + 3 * rs_b, n), chain[3]);
+        }
+        acc = _mm512_add_ps(_mm512_add_ps(chain[0], chain[1]), _mm512_add_ps(chain[2], chain[3]));
     }
-    return acc;
+    return k ? steps(acc, 0, m, n, (int)k, a, rs_a, cs_a, b, rs_b) : acc;
 }
 
 INLINE void put(float *c, int64_t rs, int m, int n, int flags, __m512 v)

@@ -19,8 +19,19 @@ _Static_assert(NR % LANES == 0, "nr must be whole vectors");
 #define ROW(i) ((const V(elem_a) *)(group[(i) / 5] + ((i) % 5 == 3 ? rs3 : (i) % 5 * rs)))
 enum { GROUPS = (MR + 4) / 5 };
 
+/* Fewer than eight chains of additions leave the multiply-adders waiting for their own results, so a small tile sums even
+ * and odd k apart. A short K does not: there the next product of the batch fills the gap, and the extra sums cost. */
+enum { FEW_CHAINS = MR * NV_MAX < 8, LONG_K = 8 };
+
+/* Two steps share their address arithmetic where the distance of A's columns is known: it competes for the ports of the
+ * fma (194 GFLOP/s against 185 for 14x32, K = 256, on a Granite Rapids Xeon; four steps: 183). A kernel whose step needs
+ * every register says ALL_REGISTERS_TAKEN: gcc mixes the two steps, and then spills. */
+#ifndef ALL_REGISTERS_TAKEN
+#define ALL_REGISTERS_TAKEN 0
+#endif
+
 /* One k: a row of B, and each element of a column of A, `ahead` elements past the pointers to its rows. */
-#define STEP(ahead)                                                                                                    \
+#define STEP(sum, ahead)                                                                                                 \
     {                                                                                                                  \
         V(vec) row[NV_MAX];                                                                                            \
         UNROLL for (int j = 0; j < NV; j++) {                                                                          \
@@ -29,7 +40,7 @@ enum { GROUPS = (MR + 4) / 5 };
         }                                                                                                              \
         UNROLL for (int i = 0; i < M; i++) {                                                                           \
             const V(vec) ai = V(splat)(ROW(i) + (ahead));                                                              \
-            UNROLL for (int j = 0; j < NV; j++) acc[i][j] = V(fma)(ai, row[j], acc[i][j]);                             \
+            UNROLL for (int j = 0; j < NV; j++) sum[i][j] = V(fma)(ai, row[j], sum[i][j]);                             \
         }                                                                                                              \
         b += rs_b;                                                                                                     \
     }
@@ -55,19 +66,29 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
     UNROLL for (int i = 0; i < M; i++)
         UNROLL for (int j = 0; j < NV; j++) acc[i][j] = V(zero)();
 
-    /* Where A's columns have a fixed distance, two steps share their address arithmetic, which competes for the ports of
-     * the fma: 194 GFLOP/s against 185 for one step (14x32, K = 256, Granite Rapids Xeon). Four steps: 183. */
     int64_t p = k;
-    if (fixed || cs_a == K_GROUP) {
-        const int64_t next = fixed ? cs_a : K_GROUP;
+    const int64_t next = fixed ? cs_a : K_GROUP;
+    if (FEW_CHAINS && k >= LONG_K) {
+        V(acc) odd[MR][NV_MAX];
+        UNROLL for (int i = 0; i < M; i++)
+            UNROLL for (int j = 0; j < NV; j++) odd[i][j] = V(zero)();
         for (; p >= 2; p -= 2) {
-            STEP(0)
-            STEP(next)
+            STEP(acc, 0)
+            ADVANCE(cs_a);
+            STEP(odd, 0)
+            ADVANCE(cs_a);
+        }
+        UNROLL for (int i = 0; i < M; i++)
+            UNROLL for (int j = 0; j < NV; j++) acc[i][j] = V(add)(acc[i][j], odd[i][j]);
+    } else if (!ALL_REGISTERS_TAKEN && (fixed || cs_a == K_GROUP)) {
+        for (; p >= 2; p -= 2) {
+            STEP(acc, 0)
+            STEP(acc, next)
             ADVANCE(2 * next);
         }
     }
     for (; p > 0; p--) {
-        STEP(0)
+        STEP(acc, 0)
         ADVANCE(cs_a);
     }
 
