@@ -63,28 +63,30 @@ def kernels(target: str) -> None:
                 one_matmul(kernel.types, (2,), m, k, n, place, kernel)
 
 
-def one_matmul(types, batch, m, k, n, place, kernel=None) -> None:
+def one_matmul(types, batch, m, k, n, place, kernel=None, threads=None) -> None:
     family = dtypes.FAMILIES[types]
     rng = np.random.default_rng((m, k, n))
     plain_a = random_operand(rng, dtypes.dtype_of(family.a), (*batch, m, k))
     plain_b = random_operand(rng, dtypes.dtype_of(family.b), (*batch, k, n))
     a, b, out = placed(place, plain_a, plain_b, np.zeros((*batch, m, n), dtypes.dtype_of(family.c)))
-    pysimd.matmul(a, b, out=out, kernel=kernel)
+    pysimd.matmul(a, b, out=out, kernel=kernel, threads=threads)
     check(out, types, plain_a, plain_b)
     assert MEMORY[2].untouched_around(out), "bytes around out were written"
 
 
 def matmul(types: str) -> None:
     sizes = edge_sizes(8) if QUICK else sorted({*edge_sizes(4), *edge_sizes(8), *edge_sizes(16), 45})
-    for stream_bytes in (cpu.STREAM_BYTES, 1):
-        cpu.STREAM_BYTES = stream_bytes  # 1: every aligned result is streamed
+    # The short way of small calls, which is not taken with threads=; the long way; and every aligned result streamed.
+    for threads, stream_bytes in ((None, cpu.STREAM_BYTES), (1, cpu.STREAM_BYTES), (1, 1)):
+        cpu.STREAM_BYTES = stream_bytes
+        how = f"threads = {threads}, STREAM_BYTES = {stream_bytes}"
         for m, n, place in itertools.product(sizes, sizes, PLACES):
             for k in (0, 1, 4, 7):
-                say(types, f"m = {m}, n = {n}, K = {k}", place, f"STREAM_BYTES = {stream_bytes}")
-                one_matmul(types, (2,), m, k, n, place)
+                say(types, f"m = {m}, n = {n}, K = {k}", place, how)
+                one_matmul(types, (2,), m, k, n, place, threads=threads)
         for tile, place in itertools.product((4, 8, 16), PLACES):
-            say(types, f"a batch of {tile} x {tile}", place, f"STREAM_BYTES = {stream_bytes}")
-            one_matmul(types, (5,), tile, tile, tile, place)
+            say(types, f"a batch of {tile} x {tile}", place, how)
+            one_matmul(types, (5,), tile, tile, tile, place, threads=threads)
 
 
 if __name__ == "__main__":

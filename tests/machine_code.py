@@ -22,7 +22,7 @@ SUMS_OF = {"VPDPBUSD": 4, "VDPBF16PS": 2, "VPMADDWD": 2, "PMADDWD": 2}
 
 @cache
 def functions() -> dict[str, tuple[int, bytes]]:
-    """Address and code of every function of the extension that has a symbol; parts split off are ``name.cold``."""
+    """Address and code of every function of the extension that has a symbol; a static one is ``file.c:name``."""
     elf = Path(_cpu.__file__).read_bytes()
     assert elf[:5] == b"\x7fELF\x02", "not a 64-bit ELF file"
     offset, size, count = struct.unpack_from("<Q10xHH", elf, 0x28)
@@ -33,12 +33,15 @@ def functions() -> dict[str, tuple[int, bytes]]:
     found = {}
     for table in (s for s in sections if s["type"] == 2):  # SHT_SYMTAB
         names = sections[table["link"]]["offset"]
+        file = ""
         for at in range(table["offset"], table["offset"] + table["size"], 24):
             name, info, _, section, address, length = struct.unpack_from("<IBBHQQ", elf, at)
-            if info & 15 == 2 and length and section < count:  # STT_FUNC
+            text = elf[names + name : elf.index(b"\0", names + name)].decode()
+            if info & 15 == 4:  # STT_FILE: the static functions of this file follow, at last (no name) the others
+                file = text and f"{text}:"
+            elif info & 15 == 2 and length and section < count:  # STT_FUNC
                 start = address - sections[section]["address"] + sections[section]["offset"]
-                text = elf[names + name : elf.index(b"\0", names + name)].decode()
-                found[text] = (address, elf[start : start + length])
+                found[file + text] = (address, elf[start : start + length])
     return found
 
 
@@ -70,7 +73,7 @@ class Loop:
         macs: multiply-adds, one per lane and product.
         load_bytes: bytes that vector instructions read, an element broadcast from memory counted once.
         stores: instructions that write memory.
-        stack: instructions that read or write the stack.
+        stack: accesses of vector registers to the stack: spilled accumulators. (An address may be reloaded.)
     """
 
     text: list[str]
@@ -96,15 +99,13 @@ def innermost_loops(name: str) -> list[Loop]:
 def _loop(body: list[iced.Instruction]) -> Loop:
     loop = Loop([str(i) for i in body])
     for i in body:
-        info = _INFO.info(i)
         loop.macs += _macs(i)
+        info = _INFO.info(i)
+        vector = any(iced.RegisterExt.is_vector_register(u.register) for u in info.used_registers())
         for memory in info.used_memory():
             loop.stores += memory.access in _WRITES
-            loop.stack += memory.base == iced.Register.RSP
-            # Loads of addresses and counters are no operands: only what a vector register receives counts.
-            if memory.access in _READS and any(
-                iced.RegisterExt.is_vector_register(u.register) for u in info.used_registers()
-            ):
+            loop.stack += vector and memory.base == iced.Register.RSP
+            if vector and memory.access in _READS:
                 sizes = iced.MemorySizeExt
                 loop.load_bytes += (sizes.element_size if i.is_broadcast else sizes.size)(memory.memory_size)
     return loop

@@ -1,0 +1,239 @@
+"""``pysimd.matmul``: any shape and layout, the batched fast paths, streamed results, and products left to BLAS."""
+
+import itertools
+
+import layouts
+import numpy as np
+import pytest
+from cases import LARGE_BATCH, PRODUCTS, QUICK
+from reference import check, random_operand
+
+import pysimd
+from pysimd import dtypes
+from pysimd.backends import cpu
+
+TYPES = cpu.OFFERED
+
+
+@pytest.fixture(params=TYPES)
+def types(request):
+    return request.param
+
+
+def pair(rng, types, a_shape, b_shape):
+    family = dtypes.FAMILIES[types]
+    return tuple(
+        random_operand(rng, dtypes.dtype_of(name), shape) for name, shape in ((family.a, a_shape), (family.b, b_shape))
+    )
+
+
+def named(types):
+    """matmul takes bfloat16 bits in uint16 only where a kernel is named: the case without ml_dtypes."""
+    if dtypes.dtype_of(dtypes.FAMILIES[types].a).name == "uint16":
+        return {"kernel": next(k for k in pysimd.kernels("cpu", types=types, form="outer", available=True))}
+    return {}
+
+
+@pytest.mark.parametrize("case", PRODUCTS, ids=lambda c: f"{c.batch}-{c.m}x{c.k}x{c.n}")
+def test_shapes(types, case, rng):
+    a, b = pair(rng, types, (*case.batch, case.m, case.k), (*case.batch, case.k, case.n))
+    result = pysimd.matmul(a, b, **named(types))
+    assert result.shape == (*case.batch, case.m, case.n)
+    check(result, types, a, b)
+    out = np.full_like(result, 77)
+    assert pysimd.matmul(a, b, out=out, **named(types)) is out  # the short way, where it is taken
+    np.testing.assert_array_equal(out, result)
+
+
+VECTORS = [
+    ((5,), (5,)),
+    ((5,), (5, 3)),
+    ((4, 5), (5,)),
+    ((2, 4, 5), (5,)),
+    ((5,), (2, 5, 3)),
+    ((0,), (0,)),
+    ((5,), (5, 0)),
+]
+
+
+@pytest.mark.parametrize(("a_shape", "b_shape"), VECTORS)
+def test_vectors_as_in_numpy(types, a_shape, b_shape, rng):
+    a, b = pair(rng, types, a_shape, b_shape)
+    kind = dtypes.dtype_of(dtypes.FAMILIES[types].c)
+    expected = np.matmul(a.astype(kind), b.astype(kind))
+    result = pysimd.matmul(a, b, **named(types))
+    assert result.shape == expected.shape
+    matrix = result.reshape((*result.shape[:-1], *((1,) if a.ndim == 1 else ()), *result.shape[-1:]))
+    if b.ndim == 1:
+        matrix = result.reshape((*result.shape, *((1, 1) if a.ndim == 1 else (1,))))
+    check(matrix, types, a[None, :] if a.ndim == 1 else a, b[:, None] if b.ndim == 1 else b)
+    out = np.zeros_like(result)
+    assert pysimd.matmul(a, b, out=out, **named(types)) is out
+    np.testing.assert_array_equal(out, result)
+
+
+SQUARES = [4, 8, 16]
+
+
+@pytest.mark.parametrize("size", SQUARES)
+@pytest.mark.skipif(QUICK, reason="long")
+class TestLargeBatch:
+    def test_dense(self, types, size, rng):
+        a, b = pair(rng, types, (LARGE_BATCH, size, size), (LARGE_BATCH, size, size))
+        check(pysimd.matmul(a, b), types, a, b)
+
+    def test_one_operand_shared(self, types, size, rng):
+        a, b = pair(rng, types, (LARGE_BATCH, size, size), (size, size))
+        check(pysimd.matmul(a, b), types, a, b)
+        b, a = pair(rng, types, (size, size), (LARGE_BATCH, size, size))
+        check(pysimd.matmul(b, a), types, b, a)
+
+    def test_transposed_views(self, types, size, rng):
+        a, b = pair(rng, types, (LARGE_BATCH, size, size), (LARGE_BATCH, size, size))
+        for of_a, of_b in itertools.product((layouts.contiguous, layouts.transposed), repeat=2):
+            left, right = of_a(a[: LARGE_BATCH // 10]), of_b(b[: LARGE_BATCH // 10])
+            check(pysimd.matmul(left, right), types, left, right)
+
+    def test_threads_by_default(self, types, size, rng, monkeypatch):
+        """The default asks for every core: work is cut at places that a batch of this size has."""
+        monkeypatch.setattr(cpu, "_NS_WORTH_A_THREAD", 0)
+        a, b = pair(rng, types, (LARGE_BATCH + 1, size, size), (LARGE_BATCH + 1, size, size))
+        check(pysimd.matmul(a, b), types, a, b)
+
+
+class TestStreaming:
+    """Results past the caches: forced on small arrays, which are easier to check everywhere. ``threads`` is given because
+    a call without it may take the short way, which never streams."""
+
+    @pytest.fixture(autouse=True)
+    def stream_everything(self, monkeypatch):
+        monkeypatch.setattr(cpu, "STREAM_BYTES", 1)
+
+    @pytest.mark.parametrize("m", [1, 4, 5, 8, 13, 16, 33])
+    @pytest.mark.parametrize("n", [1, 4, 8, 12, 16, 20, 32, 36])
+    def test_every_kernel(self, cpu_kernel, m, n, rng):
+        if QUICK and m % 4 != 0:
+            pytest.skip("a quick run")
+        a, b = pair(rng, cpu_kernel.types, (3, m, 6), (3, 6, n))
+        check(pysimd.matmul(a, b, kernel=cpu_kernel), cpu_kernel.types, a, b)
+
+    @pytest.mark.parametrize("offset", [0, 1, 4, 8, 16, 32, 48, 60])
+    def test_every_alignment_of_out(self, types, offset, rng):
+        for size in (4, 8, 16, 17):
+            a, b = pair(rng, types, (5, size, size), (5, size, size))
+            kind = dtypes.dtype_of(dtypes.FAMILIES[types].c)
+            memory = np.full(5 * size * size * kind.itemsize + 192, 0xAA, np.uint8)
+            start = -memory.__array_interface__["data"][0] % 64 + offset
+            out = memory[start : start + 5 * size * size * kind.itemsize].view(kind).reshape(5, size, size)
+            pysimd.matmul(a, b, out=out, threads=1, **named(types))
+            check(out, types, a, b)
+            assert (memory[:start] == 0xAA).all()
+            assert (memory[start + out.nbytes :] == 0xAA).all()
+
+    @pytest.mark.parametrize("of_out", layouts.RESULTS, ids=lambda f: f.__name__)
+    def test_every_layout_of_out(self, types, of_out, rng):
+        a, b = pair(rng, types, (5, 8, 8), (5, 8, 8))
+        kind = dtypes.dtype_of(dtypes.FAMILIES[types].c)
+        out = of_out(np.zeros((5, 8, 8), kind))
+        pysimd.matmul(a, b, out=out, threads=2, **named(types))
+        check(out, types, a, b)
+
+
+def test_a_result_larger_than_the_streaming_threshold(rng):
+    if QUICK:
+        pytest.skip("a quick run")
+    count = cpu.STREAM_BYTES // 64 + 3
+    a, b = pair(rng, "f32", (count, 4, 4), (4, 4))
+    check(pysimd.matmul(a, b), "f32", a, b)
+
+
+@pytest.mark.parametrize("types", ["f32", "f64"])
+class TestLeftToBlas:
+    def test_large_product(self, types, rng, monkeypatch):
+        """At the line itself; whether BLAS is called is seen by a spy."""
+        calls = []
+        numpy_matmul = np.matmul
+        monkeypatch.delenv("PYSIMD_ISA", raising=False)
+        monkeypatch.setattr(np, "matmul", lambda *args, **kw: calls.append(args) or numpy_matmul(*args, **kw))
+        for n, blas in ((128, 1), (127, 0)):
+            a, b = pair(rng, types, (128, 128), (128, n))
+            result = pysimd.matmul(a, b)
+            assert len(calls) == blas
+            calls.clear()
+            check(result, types, a, b)
+
+    def test_overlapping_strided_and_nan(self, types, rng, monkeypatch):
+        monkeypatch.setattr(cpu, "BLAS_MACS", 1)
+        a, b = pair(rng, types, (3, 9, 9), (3, 9, 9))
+        out = a.copy()
+        assert pysimd.matmul(out, b, out=out) is out
+        check(out, types, a, b)
+        strided = layouts.sliced(np.zeros_like(a))
+        pysimd.matmul(layouts.negative(a), layouts.misaligned(b), out=strided)
+        check(strided, types, a, b)
+        a[1, 2, 3], b[2, 0, 0] = np.nan, np.inf
+        check(pysimd.matmul(a, b), types, a, b)
+        check(pysimd.matmul(a[..., :0], b[..., :0, :]), types, a[..., :0], b[..., :0, :])
+
+    def test_named_kernel_is_never_replaced(self, types, rng, monkeypatch):
+        monkeypatch.setattr(cpu, "BLAS_MACS", 1)
+        monkeypatch.setattr(np, "matmul", None)
+        kernel = pysimd.kernels("cpu", types=types, available=True)[0]
+        a, b = pair(rng, types, (5, 5), (5, 5))
+        check(pysimd.matmul(a, b, kernel=kernel), types, a, b)
+
+
+class TestOut:
+    def test_overlaps_an_operand(self, types, rng):
+        kind = dtypes.dtype_of(dtypes.FAMILIES[types].c)
+        a, b = pair(rng, types, (6, 4, 4), (6, 4, 4))
+        if a.dtype != kind:
+            pytest.skip("operand and result have different dtypes: shifted bytes are tested per kernel")
+        out = a.copy()
+        pysimd.matmul(out, b, out=out)
+        check(out, types, a, b)
+        out = b.copy()
+        pysimd.matmul(a, out, out=out[::-1])
+        check(out[::-1], types, a, b)
+        chain = np.concatenate([a, a[:1]])
+        pysimd.matmul(chain[:-1], b, out=chain[1:])
+        check(chain[1:], types, a, b)
+
+    def test_nan_in_out_does_not_leak(self, types, rng):
+        a, b = pair(rng, types, (2, 5, 0), (2, 0, 6))
+        out = np.full((2, 5, 6), 77, dtypes.dtype_of(dtypes.FAMILIES[types].c))
+        if out.dtype.kind == "f":
+            out[...] = np.nan
+        pysimd.matmul(a, b, out=out, **named(types))
+        assert (out == 0).all()
+
+
+def test_other_exporters_of_memory(rng):
+    """The buffer protocol and DLPack, not only numpy.ndarray."""
+    import array
+
+    a, b = pair(rng, "f64", (4,), (4, 3))
+    exported = array.array("d", a)
+    np.testing.assert_array_equal(pysimd.matmul(exported, b), pysimd.matmul(a, b))
+
+    class Exporter:
+        def __init__(self, x):
+            self.x = x
+
+        def __dlpack__(self, **options):
+            return self.x.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self.x.__dlpack_device__()
+
+    np.testing.assert_array_equal(pysimd.matmul(Exporter(a), Exporter(b)), pysimd.matmul(a, b))
+
+
+def test_subclasses_of_ndarray(rng):
+    class Mine(np.ndarray):
+        pass
+
+    a, b = pair(rng, "f32", (4, 4), (4, 4))
+    out = np.zeros((4, 4), np.float32).view(Mine)
+    assert pysimd.matmul(a.view(Mine), b, out=out) is out
+    check(np.asarray(out), "f32", a, b)
