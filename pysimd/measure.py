@@ -151,7 +151,7 @@ def random_operands(kernel: MicroKernel, batch: int, k: int, seed: int = 0) -> t
 
 @dataclass(frozen=True)
 class Run:
-    """A kernel called on arrays: its result on the host, and the times of the whole call."""
+    """A kernel called on arrays: its result on the host, and the times of the whole call; NaN per product if none."""
 
     result: np.ndarray
     products: int
@@ -159,15 +159,15 @@ class Run:
 
     @property
     def best_ns_per_product(self) -> float:
-        return self.times.best_ns / max(1, self.products)
+        return self.times.best_ns / self.products if self.products else float("nan")
 
     @property
     def median_ns_per_product(self) -> float:
-        return self.times.median_ns / max(1, self.products)
+        return self.times.median_ns / self.products if self.products else float("nan")
 
 
 def run(kernel: MicroKernel, a, b, c=None, *, seconds: float = 0.3) -> Run:
-    """Call ``kernel`` on NumPy arrays again and again, and time it; one thread call, any batch shape.
+    """Call ``kernel`` on NumPy arrays again and again, and time it; any batch shape.
 
     For a kernel of a GPU the arrays are copied to its device first, and only the calls are timed.
 

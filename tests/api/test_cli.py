@@ -194,6 +194,13 @@ def test_run_with_k_0(document):
     assert document("run", "generic_f32_outer_4x4", "--k", 0, "--batch", 2, *QUICK)["error"]["max_abs_error"] == 0
 
 
+def test_run_on_an_empty_batch(document, tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((0, 4, 3), np.float32))
+    np.save(tmp_path / "b.npy", np.ones((3, 4), np.float32))
+    data = document("run", "generic_f32_outer_4x4", "--a", tmp_path / "a.npy", "--b", tmp_path / "b.npy", *QUICK)
+    assert (data["products"], data["best_ns_per_product"], data["error"]["holds"]) == (0, None, True)
+
+
 def test_run_a_result_outside_the_bound_is_a_failure(pysimd_cli, monkeypatch):
     wrong = verify.Verified("float64", 1.0, 99.0, False)
     monkeypatch.setattr(cli, "verify", lambda *_: wrong)
