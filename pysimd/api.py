@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
+import numpy as np
+
 from . import arrays, registry
 from .errors import DTypeError, OptionError, UnavailableError
 
-#: Products of at most this many multiply-adds in all may take the short way into C; well below any threshold for
-#: threads, streaming stores or BLAS, so that both ways give the same bits.
-_SHORT_WAY_MACS = 1 << 16
+#: Calls of at most this many multiply-adds in all may take the short way into C, in one thread; below the thresholds for
+#: streaming stores and BLAS, so that both ways give the same bits.
+_SHORT_WAY_MACS = 1 << 20
+
+#: dtype of A to dtype of the result, for results that the short way may get a new array for.
+_RESULTS = {np.dtype(a): np.dtype(c) for a, c in (("f4", "f4"), ("f8", "f8"), ("i1", "i4"), ("u1", "i4"))}
 
 
 def _not_started(a: int, b: int, out: int, most_macs: int) -> int:
@@ -46,14 +53,20 @@ def matmul(a, b, *, out=None, kernel=None, threads=None):
     >>> pysimd.matmul(np.ones((1000, 4, 4), np.float32), np.ones((4, 4), np.float32)).shape
     (1000, 4, 4)
     """
-    if out is not None and kernel is None and threads is None and _short_way(id(a), id(b), id(out), _SHORT_WAY_MACS):
-        return out
+    if kernel is None and threads is None:
+        result = out
+        if out is None and type(a) is np.ndarray and type(b) is np.ndarray:
+            dtype = _RESULTS.get(a.dtype)
+            if dtype is not None:  # a guess: the short way checks it against a and b, and the long way starts anew
+                result = np.empty(a.shape[:-1] + b.shape[-1:], dtype)
+        if _short_way(id(a), id(b), id(result), _SHORT_WAY_MACS):
+            return result
     return _matmul(a, b, out, kernel, threads)
 
 
 def _matmul(a, b, out, kernel, threads):
     global _short_way
-    if threads is not None and (not isinstance(threads, int) or threads < 1):
+    if threads is not None and (not isinstance(threads, Integral) or threads < 1):
         raise OptionError(f"threads must be a whole number from 1 up, or None, got {threads!r}")
     if isinstance(kernel, str):
         kernel = registry.kernel(kernel)
