@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from . import dtypes
 from .errors import DTypeError, ShapeError
 
 _DLPACK_DEVICES = {1: "cpu", 2: "cuda", 3: "cpu", 10: "hip", 11: "cpu"}  # 3 and 11: pinned host memory
@@ -28,12 +29,13 @@ def device_of(x) -> str | None:
 
 
 def backend_for(operands: dict[str, object]) -> str:
-    """The one backend whose arrays these are; ``operands`` maps argument names to values, None left out.
+    """The one backend whose arrays these are; ``operands`` maps argument names to values; None is left out, but
+    for ``a`` and ``b``.
 
     Raises:
         DTypeError: something is no array, or the arrays are on different devices; the message says which is which.
     """
-    devices = {name: device_of(x) for name, x in operands.items() if x is not None}
+    devices = {name: device_of(x) for name, x in operands.items() if x is not None or name in ("a", "b")}
     for name, device in devices.items():
         if device is None:
             raise DTypeError(
@@ -86,7 +88,53 @@ def check_out(out, shape: tuple[int, ...], dtype: np.dtype, name: str = "out") -
     if out.shape != shape:
         raise ShapeError(f"{name} must have shape {shape}, the shape of the result, got {out.shape}")
     if out.dtype != dtype:
-        raise DTypeError(f"{name} must be {dtype.name}, the type of the result, got {out.dtype.name}")
+        raise DTypeError(f"{name} must be {dtype.name}, the type of the result, got {dtypes.describe(out.dtype)}")
     flags = getattr(out, "flags", None)
     if flags is not None and not getattr(flags, "writeable", True):
         raise ShapeError(f"{name} is read-only: pass a writable array, or none to get a new one")
+
+
+def check_tile_call(kernel, a, b, c, out, out_name: str = "out") -> tuple[int, ...]:
+    """The shape of the result of ``kernel(a, b, c, out=out)``; raises unless the operands fit."""
+    check_dimensions("a", a.shape, 2, f"(..., {kernel.mr}, K)")
+    check_dimensions("b", b.shape, 2, f"(..., K, {kernel.nr})")
+    dtypes.check(dtypes.FAMILIES[kernel.types], a.dtype, b.dtype)
+    if a.shape[-2] != kernel.mr or b.shape[-1] != kernel.nr:
+        raise ShapeError(
+            f"{kernel.name} takes a (..., {kernel.mr}, K) and b (..., K, {kernel.nr}), got {a.shape} and {b.shape}: "
+            "pysimd.matmul takes any shape"
+        )
+    check_inner(a.shape, b.shape)
+    shapes = {"a": a.shape, "b": b.shape}
+    if c is not None:
+        check_dimensions("c", c.shape, 2, f"(..., {kernel.mr}, {kernel.nr})")
+        if c.dtype != kernel.c_dtype:
+            raise DTypeError(f"c must be {kernel.c_dtype.name}, got {dtypes.describe(c.dtype)}")
+        if c.shape[-2:] != (kernel.mr, kernel.nr):
+            raise ShapeError(f"c must be (..., {kernel.mr}, {kernel.nr}), got {c.shape}")
+        shapes["c"] = c.shape
+    shape = (*broadcast_batch(shapes), kernel.mr, kernel.nr)
+    if out is not None:
+        check_out(out, shape, kernel.c_dtype, out_name)
+    return shape
+
+
+def batch_strides(x, batch: tuple[int, ...]) -> list[int]:
+    """Strides of ``x``, in bytes, along the batch dimensions ``batch``; 0 where it broadcasts."""
+    missing = len(batch) - (x.ndim - 2)
+    own = zip(x.shape[:-2], x.strides[:-2], strict=True)
+    return [0] * missing + [0 if n == 1 else stride for n, stride in own]
+
+
+def merged(shape, *strides) -> list[tuple[int, list[int]]]:
+    """The batch dimensions without those of length 1, adjacent ones joined where all operands allow it: length and
+    strides of each."""
+    joined: list[tuple[int, list[int]]] = []
+    for n, *steps in zip(shape, *strides, strict=True):
+        if n == 1:
+            continue
+        if joined and all(outer == n * inner for outer, inner in zip(joined[-1][1], steps, strict=True)):
+            joined[-1] = (joined[-1][0] * n, steps)
+        else:
+            joined.append((n, steps))
+    return joined

@@ -58,7 +58,7 @@ def check(family: Types, a: np.dtype, b: np.dtype) -> None:
         return
     bits = " (uint16 arrays holding bfloat16 bits are taken too)" if family.a == "bfloat16" else ""
     raise DTypeError(
-        f"{family.name} kernels take a of {family.a} and b of {family.b}{bits}, got {_describe(a)} and {_describe(b)}: "
+        f"{family.name} kernels take a of {family.a} and b of {family.b}{bits}, got {describe(a)} and {describe(b)}: "
         "convert with .astype(), or choose another kernel (pysimd.kernels())"
     )
 
@@ -72,9 +72,10 @@ def family_of(a: np.dtype, b: np.dtype, offered: tuple[str, ...]) -> Types:
     pairs = ", ".join(f"{FAMILIES[n].a} @ {FAMILIES[n].b} -> {FAMILIES[n].c}" for n in offered)
     hint = "; for bfloat16 bits in uint16 name a kernel: kernel='..._bf16f32_...'" if a.name == "uint16" else ""
     raise DTypeError(
-        f"no kernel multiplies {_describe(a)} by {_describe(b)}; there are {pairs}{hint}. Convert with .astype()"
+        f"no kernel multiplies {describe(a)} by {describe(b)}; there are {pairs}{hint}. Convert with .astype()"
     )
 
 
-def _describe(dtype: np.dtype) -> str:
+def describe(dtype: np.dtype) -> str:
+    """The dtype's name, with the byte order where it is not the machine's."""
     return dtype.name if dtype.isnative else f"byte-swapped {dtype.name}"

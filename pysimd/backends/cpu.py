@@ -32,6 +32,7 @@ STREAM_BYTES = 16 << 20
 
 #: One thread below this many nanoseconds of estimated work; starting a thread takes some 20 microseconds.
 _NS_WORTH_A_THREAD = 200_000
+_MOST_THREADS = 1 << 16  # the driver stops far below; this only keeps any request within a C int
 _MACS_PER_NS, _BYTES_PER_NS = 30.0, 8.0
 
 
@@ -53,6 +54,7 @@ def start() -> str:
     bound = os.environ.get("PYSIMD_ISA", "")
     if bound and bound not in _TARGETS:
         raise OptionError(f"PYSIMD_ISA={bound!r} is no target: use one of {', '.join(_TARGETS)}, or leave it unset")
+    default_threads()  # an unusable PYSIMD_NUM_THREADS is told at once, not at the first large product
     lib.pysimd_start(_TARGETS.index(bound) if bound else lib.TARGETS - 1)
     return bound or _TARGETS[-1]
 
@@ -63,9 +65,9 @@ def default_threads() -> int:
     text = os.environ.get("PYSIMD_NUM_THREADS", "")
     if not text:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not text.isdigit() or int(text) < 1:
+    if not text.isdecimal() or int(text) < 1:
         raise OptionError(f"PYSIMD_NUM_THREADS={text!r} must be a whole number from 1 up, or unset for all cores")
-    return int(text)
+    return min(int(text), _MOST_THREADS)
 
 
 @cache
@@ -185,19 +187,6 @@ def _writable_in_place(c: np.ndarray) -> bool:
     return all(stride % size == 0 and (stride != 0 or n <= 1) for stride, n in zip(c.strides, c.shape, strict=True))
 
 
-def _merged(shape, *strides):
-    """The batch dimensions without those of length 1, adjacent ones joined where all operands allow it."""
-    merged = []
-    for n, *steps in zip(shape, *strides, strict=True):
-        if n == 1:
-            continue
-        if merged and all(outer == n * inner for outer, inner in zip(merged[-1][1], steps, strict=True)):
-            merged[-1] = (merged[-1][0] * n, steps)
-        else:
-            merged.append((n, steps))
-    return merged
-
-
 def _product(a: np.ndarray, b: np.ndarray, c: np.ndarray, flags: int, threads: int):
     """A ``pysimd_product`` of whole arrays; a and b broadcast against c's batch dimensions."""
     product = ffi.new("pysimd_product *")
@@ -221,8 +210,8 @@ def _fill(p, a, b, c, flags, threads) -> None:
         dims = ()
     else:
         batch = c.shape[:-2]
-        steps = [_batch_strides(x, batch) for x in (a, b, c)]
-        dims = _merged(batch, *steps)
+        steps = [arrays.batch_strides(x, batch) for x in (a, b, c)]
+        dims = arrays.merged(batch, *steps)
     p.ndim = len(dims)
     for d, (n, (step_a, step_b, step_c)) in enumerate(dims):
         p.shape[d] = n
@@ -230,15 +219,9 @@ def _fill(p, a, b, c, flags, threads) -> None:
     p.flags, p.threads = flags, threads
 
 
-def _batch_strides(x: np.ndarray, batch: tuple[int, ...]) -> list[int]:
-    missing = len(batch) - (x.ndim - 2)
-    own = zip(x.shape[:-2], x.strides[:-2], strict=True)
-    return [0] * missing + [0 if n == 1 else stride for n, stride in own]
-
-
 def _threads_for(macs: int, nbytes: int, asked: int | None) -> int:
     if asked is not None:
-        return asked
+        return min(int(asked), _MOST_THREADS)
     work = macs / _MACS_PER_NS + nbytes / _BYTES_PER_NS
     return default_threads() if work > _NS_WORTH_A_THREAD else 1
 
@@ -275,36 +258,15 @@ def _into(row, a, b, c, out, shape, dtype, threads) -> np.ndarray:
     return target if out is None else out
 
 
-def _operands(kernel: MicroKernel, a, b, c, out):
+def _operands(kernel: MicroKernel, a, b, c, out, out_name="out"):
     """The operands of a kernel call as NumPy arrays, checked; and the result's shape."""
-    device = arrays.backend_for({"a": a, "b": b, "c": c, "out": out})
+    device = arrays.backend_for({"a": a, "b": b, "c": c, out_name: out})
     if device != "cpu":
         raise DTypeError(f"{kernel.name} is a CPU kernel, the arrays are on {device}: copy them to the host first")
-    a, b = arrays.as_numpy("a", a), arrays.as_numpy("b", b)
-    family = dtypes.FAMILIES[kernel.types]
-    arrays.check_dimensions("a", a.shape, 2, f"(..., {kernel.mr}, K)")
-    arrays.check_dimensions("b", b.shape, 2, f"(..., K, {kernel.nr})")
-    dtypes.check(family, a.dtype, b.dtype)
-    if a.shape[-2] != kernel.mr or b.shape[-1] != kernel.nr:
-        raise ShapeError(
-            f"{kernel.name} takes a (..., {kernel.mr}, K) and b (..., K, {kernel.nr}), got {a.shape} and {b.shape}: "
-            "pysimd.matmul takes any shape"
-        )
-    arrays.check_inner(a.shape, b.shape)
-    shapes = {"a": a.shape, "b": b.shape}
-    if c is not None:
-        c = arrays.as_numpy("c", c)
-        arrays.check_dimensions("c", c.shape, 2, f"(..., {kernel.mr}, {kernel.nr})")
-        if c.dtype != kernel.c_dtype:
-            raise DTypeError(f"c must be {kernel.c_dtype.name}, got {c.dtype.name}")
-        if c.shape[-2:] != (kernel.mr, kernel.nr):
-            raise ShapeError(f"c must be (..., {kernel.mr}, {kernel.nr}), got {c.shape}")
-        shapes["c"] = c.shape
-    shape = (*arrays.broadcast_batch(shapes), kernel.mr, kernel.nr)
-    if out is not None:
-        out = arrays.as_numpy("out", out)
-        arrays.check_out(out, shape, kernel.c_dtype)
-    return a, b, c, out, shape
+    a, b, c, out = (
+        None if x is None else arrays.as_numpy(name, x) for name, x in (("a", a), ("b", b), ("c", c), (out_name, out))
+    )
+    return a, b, c, out, arrays.check_tile_call(kernel, a, b, c, out, out_name)
 
 
 def call(kernel: MicroKernel, a, b, c, out):
@@ -318,7 +280,9 @@ def call(kernel: MicroKernel, a, b, c, out):
 def bind(kernel: MicroKernel, a, b, c):
     """``MicroKernel.bind`` on CPU arrays."""
     given = (a, b, c)
-    a, b, _, c, _ = _operands(kernel, a, b, None, c)
+    if c is None:
+        raise DTypeError("bind needs an array c to add to, got None")
+    a, b, _, c, _ = _operands(kernel, a, b, None, c, out_name="c")
     if not _writable_in_place(c):
         raise ShapeError(f"bind needs a c with adjacent columns and no repeated element, got strides {c.strides}")
     for name, x in (("a", a), ("b", b)):

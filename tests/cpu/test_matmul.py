@@ -102,8 +102,8 @@ class TestLargeBatch:
 
 
 class TestStreaming:
-    """Results past the caches: forced on small arrays, which are easier to check everywhere. ``threads`` is given because
-    a call without it may take the short way, which never streams."""
+    """Results past the caches: forced on small arrays, which are easier to check everywhere. Where ``out`` is given so
+    is ``threads``: a call without it may take the short way, which never streams."""
 
     @pytest.fixture(autouse=True)
     def stream_everything(self, monkeypatch):

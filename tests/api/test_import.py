@@ -1,0 +1,72 @@
+"""``import pysimd``: what it loads, how long it takes, and what it says about backends that are not here."""
+
+import json
+import sys
+
+import pytest
+from cases import QUICK
+from process import RUNNER, output_of
+
+import pysimd
+
+TIMES = """
+import time
+t0 = time.perf_counter()
+import numpy, cffi, _cffi_backend, json, difflib, importlib.resources
+t1 = time.perf_counter()
+import pysimd
+print(t1 - t0, time.perf_counter() - t1)
+"""
+
+
+def test_imports_no_gpu_library_and_nothing_heavy():
+    code = "import sys, json, pysimd; print(json.dumps(sorted(sys.modules)))"
+    loaded = {name.partition(".")[0] for name in json.loads(output_of("-c", code))}
+    assert not loaded & {"cupy", "cupy_backends", "matplotlib", "torch", "ml_dtypes", "pytest"}
+
+
+def test_listing_backends_and_kernels_imports_no_cupy_where_there_is_none():
+    code = "import sys, pysimd; pysimd.backends(); pysimd.kernels(); print('cupy' in sys.modules)"
+    blocked = f"import sys; sys.modules['cupy'] = None; {code.replace('import sys, ', 'import ')}"
+    assert output_of("-c", blocked).strip() == "True"  # the block itself, and no error
+
+
+@pytest.mark.skipif(QUICK or bool(RUNNER), reason="no times in an emulator")
+def test_import_time():
+    """The best of several, for a machine that is busy with other things: 0.2 s with NumPy, 0.05 s beyond it."""
+    pairs = [tuple(map(float, output_of("-c", TIMES).split())) for _ in range(7)]
+    assert min(own for _, own in pairs) < 0.05, pairs
+    assert min(numpy + own for numpy, own in pairs) < 0.2, pairs
+
+
+def test_backends():
+    names = [b.name for b in pysimd.backends()]
+    assert names == ["cpu", "cuda", "hip"]
+    cpu = pysimd.backends()[0]
+    assert cpu.available
+    assert cpu.reason == ""
+    assert cpu.device
+    for backend in pysimd.backends():
+        assert backend.available == (backend.reason == ""), backend
+
+
+NO_CUPY = """
+import importlib.util
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "cupy" else find(name, *rest)
+import pysimd
+for b in pysimd.backends()[1:]:
+    print(b.available, b.reason)
+"""
+
+
+def test_missing_cupy_is_said_with_what_to_install():
+    lines = output_of("-c", NO_CUPY).splitlines()
+    assert lines == [
+        "False CuPy is not installed: pip install 'pysimd[cuda]'",
+        "False CuPy is not installed: pip install 'pysimd[rocm]'",
+    ]
+
+
+def test_module_is_the_installed_one():
+    assert sys.modules["pysimd"].__version__ == pysimd.__version__

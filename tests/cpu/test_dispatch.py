@@ -1,0 +1,155 @@
+"""Which kernels run where: PYSIMD_ISA, the CPU's features, and the kernel that matmul chooses by name."""
+
+import os
+import platform
+from pathlib import Path
+
+import pytest
+from process import RUNNER, output_of, run_python
+
+import pysimd
+from pysimd.backends import cpu
+
+TARGETS = ["generic", "sse", "avx", "avx2", "avx512", "avx512vnni", "avx512bf16"]
+CHOSEN = {  # (target, types): kernel of a product with 4, 8, 16 and 100 columns
+    ("generic", "f32"): ["generic_f32_outer_4x4"] * 4,
+    ("generic", "f64"): ["generic_f64_outer_4x4"] * 4,
+    ("generic", "bf16f32"): ["generic_bf16f32_outer_4x4"] * 4,
+    ("generic", "i8i32"): ["generic_i8i32_outer_4x4"] * 4,
+    ("generic", "u8i8i32"): ["generic_u8i8i32_outer_4x4"] * 4,
+    ("sse", "f32"): ["sse_f32_outer_4x4", *["sse_f32_outer_6x8"] * 3],
+    ("avx", "f32"): ["avx_f32_outer_8x8"] * 4,
+    ("avx2", "f32"): ["avx2_f32_outer_4x4", "avx2_f32_outer_8x8", *["avx2_f32_outer_6x16"] * 2],
+    ("avx2", "f64"): ["avx2_f64_outer_4x4", *["avx2_f64_outer_6x8"] * 3],
+    ("avx2", "i8i32"): ["avx2_i8i32_outer_6x16"] * 4,
+    ("avx2", "u8i8i32"): ["avx2_u8i8i32_outer_6x16"] * 4,
+    ("avx512", "f32"): [f"avx512_f32_outer_{tile}" for tile in ("4x4", "8x8", "16x16", "14x32")],
+    ("avx512", "f64"): ["avx512_f64_outer_4x4", "avx512_f64_outer_8x8", *["avx512_f64_outer_14x16"] * 2],
+    ("avx512vnni", "i8i32"): ["avx512vnni_i8i32_outer_14x32"] * 4,
+    ("avx512vnni", "u8i8i32"): ["avx512vnni_u8i8i32_outer_14x32"] * 4,
+    ("avx512bf16", "bf16f32"): ["avx512bf16_bf16f32_outer_14x32"] * 4,
+}  # fmt: skip
+COLUMNS = (4, 8, 16, 100)
+
+REPORT = """
+import pysimd
+from pysimd.backends import cpu
+for types in cpu.OFFERED:
+    print(types, *[cpu.chosen(types, n).name for n in (4, 8, 16, 100)])
+print("available", *sorted({k.target for k in pysimd.kernels("cpu") if k.available}))
+"""
+
+
+def report(**environment):
+    lines = [line.split() for line in output_of("-c", REPORT, **environment).splitlines()]
+    return {words[0]: words[1:] for words in lines}
+
+
+HERE = [t for t in TARGETS if t in report()["available"]]
+"""What this CPU can run; asked in a process that PYSIMD_ISA does not bound."""
+
+
+def expected(types: str, bound: str) -> list[str]:
+    """The choice of the highest target up to ``bound`` that has kernels of this type and can run here."""
+    below = [t for t in TARGETS[: TARGETS.index(bound) + 1] if t in HERE and (t, types) in CHOSEN]
+    return CHOSEN[below[-1], types]
+
+
+def test_the_table_of_targets_is_the_one_written_here():
+    assert list(cpu._TARGETS) == TARGETS
+
+
+@pytest.mark.parametrize("bound", TARGETS)
+def test_isa_is_an_upper_bound(bound):
+    seen = report(PYSIMD_ISA=bound)
+    allowed = [t for t in HERE if TARGETS.index(t) <= TARGETS.index(bound)]
+    assert seen.pop("available") == sorted(allowed)
+    assert seen == {types: expected(types, bound) for types in cpu.OFFERED}
+
+
+@pytest.mark.parametrize("environment", [{}, {"PYSIMD_ISA": ""}], ids=["unset", "empty"])
+def test_the_best_of_this_cpu_by_default(environment):
+    seen = report(**environment)
+    assert seen.pop("available") == sorted(HERE)
+    assert seen == {types: expected(types, TARGETS[-1]) for types in cpu.OFFERED}
+
+
+@pytest.mark.parametrize("value", ["AVX2", "avx3", "sse2,avx", " avx"])
+def test_unknown_isa(value):
+    call = "import numpy as np, pysimd; pysimd.matmul(np.ones((4, 4)), np.ones((4, 4)))"
+    done = run_python("-c", call, PYSIMD_ISA=value)
+    assert done.returncode != 0
+    last = done.stderr.strip().splitlines()[-1]
+    assert last == (
+        f"pysimd.errors.OptionError: PYSIMD_ISA={value!r} is no target: "
+        f"use one of {', '.join(TARGETS)}, or leave it unset"
+    )
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "two", "1.5", "\u00b2"])
+def test_bad_number_of_threads(value):
+    """Told by the first call, large or small."""
+    call = "import numpy as np, pysimd; pysimd.matmul(np.ones((4, 4)), np.ones((4, 4)))"
+    done = run_python("-c", call, PYSIMD_NUM_THREADS=value)
+    assert done.returncode != 0
+    assert f"OptionError: PYSIMD_NUM_THREADS={value!r} must be a whole number from 1 up" in done.stderr
+
+
+def test_number_of_threads():
+    show = "from pysimd.backends import cpu; print(cpu.default_threads())"
+    assert output_of("-c", show, PYSIMD_NUM_THREADS="3").strip() == "3"
+    assert int(output_of("-c", show, PYSIMD_NUM_THREADS="")) >= 1
+
+
+def test_a_kernel_above_the_bound_is_refused():
+    call = """
+import numpy as np, pysimd
+k = pysimd.kernel("avx_f32_outer_8x8")
+out = np.full((8, 8), 3, np.float32)
+a = np.ones((8, 8), np.float32)
+for call in (lambda: k(a, a, out=out), lambda: k.bind(a, a, out), lambda: pysimd.matmul(a, a, out=out, kernel=k)):
+    try:
+        call()
+    except pysimd.UnavailableError as error:
+        print(error)
+assert (out == 3).all()
+"""
+    lines = output_of("-c", call, PYSIMD_ISA="sse").splitlines()
+    assert len(lines) == 3
+    for line in lines:
+        assert line.startswith("avx_f32_outer_8x8 cannot run here: ")
+        if "avx" in HERE:
+            assert line.endswith("PYSIMD_ISA=sse bounds dispatch below avx: unset it, or set it to avx or higher")
+        else:
+            assert "this CPU has no avx (avx kernels need avx)" in line
+
+
+def test_a_kernel_this_cpu_lacks_says_what_is_missing(monkeypatch):
+    """Played by a processor without any features: the real one may have them all."""
+    monkeypatch.setattr(cpu, "backend", lambda: pysimd.Backend("cpu", True, "", "", ("sse2",)))
+    row = cpu._row("avx2_f32_outer_8x8") if platform.machine() == "x86_64" else pytest.skip("x86-64 kernels")
+    kernel = cpu._kernel(row, TARGETS[-1])
+    assert not kernel.available
+    assert kernel.unavailable_reason == "this CPU has no avx, avx2, fma (avx2 kernels need avx, avx2, fma)"
+    with pytest.raises(pysimd.UnavailableError, match="avx2_f32_outer_8x8 cannot run here: this CPU has no avx"):
+        kernel(None, None)
+    with pytest.raises(pysimd.UnavailableError, match="cannot run here"):
+        kernel.bind(None, None, None)
+
+
+@pytest.mark.skipif(bool(RUNNER), reason="an emulator shows the real processor in /proc/cpuinfo")
+def test_detection_agrees_with_the_kernel_of_the_system():
+    info = Path("/proc/cpuinfo")
+    flags = next((line for line in info.read_text().splitlines() if line.startswith("flags")), None)
+    if platform.machine() != "x86_64" or flags is None:
+        pytest.skip("no flags in /proc/cpuinfo")
+    known = set(flags.partition(":")[2].split())
+    detected = set(pysimd.backends()[0].features)
+    assert detected == known & set(cpu._FEATURES), f"detected {sorted(detected)}, the system says {sorted(known)}"
+
+
+@pytest.mark.skipif(not RUNNER, reason="only under an emulator, whose CPU is known")
+def test_the_emulated_cpu_gets_its_own_kernels():
+    """PYSIMD_TEST_EXPECT_ISA is set by whoever starts the emulator."""
+    wanted = os.environ["PYSIMD_TEST_EXPECT_ISA"]
+    assert TARGETS[: TARGETS.index(wanted) + 1] == HERE
