@@ -6,7 +6,6 @@ import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -90,6 +89,8 @@ class MicroKernel:
     @cached_property
     def source(self) -> str:
         """Text of the source file; its header states contract, tile, registers and ratio."""
+        from importlib.resources import files  # not before it is needed: it would make `import pysimd` slower
+
         folder, _, name = self.source_path.partition("/")
         return files(f"pysimd.{folder}").joinpath(name).read_text()
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from . import measure, registry
+from . import registry
 from ._version import __version__
 from .registry import MicroKernel
 
@@ -94,7 +94,11 @@ def compare(kernels=None, *, measure: bool = False, seconds: float = 0.02) -> Re
 
 
 def _row(kernel: MicroKernel, seconds: float) -> Row:
-    speed = measure.tile_speed(kernel, seconds=seconds) if seconds and kernel.available else measure.Speed()
+    speed = {}
+    if seconds and kernel.available:
+        from . import measure  # not before it is needed: it would make `import pysimd` slower
+
+        speed = asdict(measure.tile_speed(kernel, seconds=seconds))
     return Row(
         kernel=kernel.name,
         backend=kernel.backend,
@@ -109,9 +113,7 @@ def _row(kernel: MicroKernel, seconds: float) -> Row:
         ratio_per_byte=kernel.ratio.per_byte,
         available=kernel.available,
         unavailable_reason=kernel.unavailable_reason,
-        gflops=speed.gflops,
-        peak_gflops=speed.peak_gflops,
-        percent_of_peak=speed.percent_of_peak,
+        **speed,
     )
 
 
