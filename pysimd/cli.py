@@ -253,8 +253,9 @@ def _kernels(options) -> int:
         for k in found
     ]
     print(table(headers, rows, right=["k_group", "FMA/element"]))
+    shown = {k.backend for k in found} | {wanted["backend"]} if any(wanted.values()) else {"cpu", "cuda", "hip"}
     for backend in registry.backends():
-        if not backend.available and wanted["backend"] in (None, backend.name):
+        if not backend.available and backend.name in shown:
             _say(f"{backend.name}: {backend.reason}")
     return 0
 

@@ -99,6 +99,14 @@ def test_kernels_lists_every_kernel_once(pysimd_cli):
     assert [line.split()[0] for line in out.splitlines()[1:]] == [k.name for k in pysimd.kernels()]
 
 
+def test_kernels_says_which_backends_are_missing_where_it_matters(pysimd_cli):
+    missing = [b for b in pysimd.backends() if not b.available]
+    for backend in missing:
+        assert backend.reason in pysimd_cli("kernels")[2]
+        assert backend.reason in pysimd_cli("kernels", "--backend", backend.name)[2]
+    assert pysimd_cli("kernels", "--target", "generic")[2] == ""
+
+
 def test_kernels_columns_are_aligned(pysimd_cli):
     lines = pysimd_cli("kernels", "--backend", "cpu", "--form", "outer")[1].splitlines()
     at = lines[0].index("backend")
