@@ -74,9 +74,12 @@ ffi.cdef(
     extern const pysimd_peak pysimd_peaks[];
     extern const int pysimd_peak_count;
     double pysimd_time_peak(int index, int64_t steps, int rounds);
+    double pysimd_time_multiply(const pysimd_kernel *kernel, const pysimd_product *product, int64_t calls);
+    double pysimd_time_traffic(const void *a, const void *b, void *c, int64_t bytes, int stream, int rounds);
 
     void pysimd_fast_types(uintptr_t ndarray, int types, uintptr_t dtype_a, uintptr_t dtype_b, uintptr_t dtype_c);
-    int pysimd_fast_matmul(uintptr_t a, uintptr_t b, uintptr_t out, int64_t most_macs);
+    void pysimd_fast_limits(int64_t product_macs, int64_t macs, int64_t bytes);
+    int pysimd_fast_matmul(uintptr_t a, uintptr_t b, uintptr_t out);
     typedef struct { uintptr_t data; int ndim; int64_t first_dimension, first_stride; ...; } pysimd_fast_view;
     pysimd_fast_view pysimd_fast_look(uintptr_t array);
     """

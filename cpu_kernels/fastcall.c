@@ -17,6 +17,12 @@ enum { C_CONTIGUOUS = 0x1, WRITEABLE = 0x400, WRITEBACK_IF_COPY = 0x2000 };
 
 static uintptr_t ndarray_type;
 static uintptr_t dtypes[TYPES][3];
+static int64_t most_product_macs, most_macs, most_bytes;
+
+void pysimd_fast_limits(int64_t product_macs, int64_t macs, int64_t bytes)
+{
+    most_product_macs = product_macs, most_macs = macs, most_bytes = bytes;
+}
 
 void pysimd_fast_types(uintptr_t ndarray, int types, uintptr_t dtype_a, uintptr_t dtype_b, uintptr_t dtype_c)
 {
@@ -35,7 +41,7 @@ static int apart(const char *x, int64_t x_bytes, const char *y, int64_t y_bytes)
     return x + x_bytes <= y || y + y_bytes <= x;
 }
 
-int pysimd_fast_matmul(uintptr_t a_, uintptr_t b_, uintptr_t out_, int64_t most_macs)
+int pysimd_fast_matmul(uintptr_t a_, uintptr_t b_, uintptr_t out_)
 {
     const array_fields *a = (const array_fields *)a_, *b = (const array_fields *)b_, *c = (const array_fields *)out_;
     if ((uintptr_t)a->type != ndarray_type || (uintptr_t)b->type != ndarray_type || (uintptr_t)c->type != ndarray_type)
@@ -58,11 +64,11 @@ int pysimd_fast_matmul(uintptr_t a_, uintptr_t b_, uintptr_t out_, int64_t most_
     const int64_t m = a->dimensions[nd - 2], k = a->dimensions[nd - 1], n = b->dimensions[nd - 1];
     if (b->dimensions[nd - 2] != k || c->dimensions[nd - 2] != m || c->dimensions[nd - 1] != n) return 0;
     if (m == 0 || k == 0 || n == 0 || m > most_macs || k > most_macs || n > most_macs || batch > most_macs) return 0;
-    if (m * k > most_macs || m * k * n > most_macs || m * k * n * batch > most_macs) return 0;
+    if (m * k > most_macs || m * k * n > most_product_macs || m * k * n * batch > most_macs) return 0;
     const pysimd_sizes size = pysimd_element_sizes[types];
-    if (!apart(c->data, batch * m * n * size.c, a->data, batch * m * k * size.a) ||
-        !apart(c->data, batch * m * n * size.c, b->data, batch * k * n * size.b))
-        return 0;
+    const int64_t bytes_a = batch * m * k * size.a, bytes_b = batch * k * n * size.b, bytes_c = batch * m * n * size.c;
+    if (bytes_a + bytes_b + bytes_c > most_bytes) return 0;
+    if (!apart(c->data, bytes_c, a->data, bytes_a) || !apart(c->data, bytes_c, b->data, bytes_b)) return 0;
 
     pysimd_product product;
     product.m = m, product.n = n, product.k = k;

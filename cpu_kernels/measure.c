@@ -48,3 +48,44 @@ double pysimd_time_peak(int index, int64_t steps, int rounds)
     }
     return best;
 }
+
+double pysimd_time_multiply(const pysimd_kernel *kernel, const pysimd_product *product, int64_t calls)
+{
+    const double start = now_ns();
+    for (int64_t i = 0; i < calls; i++) pysimd_multiply(kernel, product);
+    return (now_ns() - start) / (double)calls;
+}
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+typedef __m128 sixteen;
+#define STREAM16(p, v) _mm_stream_ps((float *)(p), v)
+#else
+typedef float sixteen __attribute__((vector_size(16)));
+#define STREAM16(p, v) (*(p) = (v))
+#endif
+
+static void traffic(const sixteen *a, const sixteen *b, sixteen *c, int64_t n, int stream)
+{
+    if (stream)
+        for (int64_t i = 0; i < n; i += 4) {
+            STREAM16(c + i, a[i] + b[i]);
+            STREAM16(c + i + 1, a[i + 1] + b[i + 1]);
+            STREAM16(c + i + 2, a[i + 2] + b[i + 2]);
+            STREAM16(c + i + 3, a[i + 3] + b[i + 3]);
+        }
+    else
+        for (int64_t i = 0; i < n; i++) c[i] = a[i] + b[i];
+}
+
+double pysimd_time_traffic(const void *a, const void *b, void *c, int64_t bytes, int stream, int rounds)
+{
+    double best = 1e300;
+    for (int r = 0; r < rounds; r++) {
+        const double start = now_ns();
+        traffic(a, b, c, bytes / 16, stream);
+        const double each = now_ns() - start;
+        if (each < best) best = each;
+    }
+    return best;
+}

@@ -2,13 +2,13 @@
 #ifndef PYSIMD_MEASURE_H
 #define PYSIMD_MEASURE_H
 
-#include "registry.h"
+#include "driver.h"
 
 /* Nanoseconds per call of kernel->run on panels in cache, K = k groups: the best of `rounds` rounds of `calls` calls. */
 double pysimd_time_tile(const pysimd_kernel *kernel, int64_t k, const void *a, const void *b, void *c, int64_t calls,
                         int rounds);
 
-/* A chain of independent multiply-adds in registers for one target and type: the rate nothing can exceed. */
+/* A chain of independent multiply-adds in registers for one target and type: the rate the tiles are measured against. */
 typedef struct {
     int target, types;
     int64_t macs;              /* multiply-adds of one step */
@@ -19,5 +19,12 @@ extern const int pysimd_peak_count;
 
 /* Nanoseconds per step: the best of `rounds` rounds of `steps` steps. */
 double pysimd_time_peak(int index, int64_t steps, int rounds);
+
+/* Nanoseconds per pysimd_multiply, without the call from Python: one round of `calls`. */
+double pysimd_time_multiply(const pysimd_kernel *kernel, const pysimd_product *product, int64_t calls);
+
+/* Nanoseconds for c = a + b over arrays of `bytes` (a multiple of 64, 16-byte aligned), the memory traffic of a product of
+ * small matrices without its arithmetic; c past the caches if `stream`. The best of `rounds`. */
+double pysimd_time_traffic(const void *a, const void *b, void *c, int64_t bytes, int stream, int rounds);
 
 #endif

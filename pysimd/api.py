@@ -9,15 +9,11 @@ import numpy as np
 from . import arrays, registry
 from .errors import DTypeError, OptionError, UnavailableError
 
-#: Calls of at most this many multiply-adds in all may take the short way into C, in one thread; below the thresholds for
-#: streaming stores and BLAS, so that both ways give the same bits.
-_SHORT_WAY_MACS = 1 << 20
-
 #: dtype of A to dtype of the result, for results that the short way may get a new array for.
 _RESULTS = {np.dtype(a): np.dtype(c) for a, c in (("f4", "f4"), ("f8", "f8"), ("i1", "i4"), ("u1", "i4"))}
 
 
-def _not_started(a: int, b: int, out: int, most_macs: int) -> int:
+def _not_started(a: int, b: int, out: int) -> int:
     return 0
 
 
@@ -59,7 +55,7 @@ def matmul(a, b, *, out=None, kernel=None, threads=None):
             dtype = _RESULTS.get(a.dtype)
             if dtype is not None:  # a guess: the short way checks it against a and b, and the long way starts anew
                 result = np.empty(a.shape[:-1] + b.shape[-1:], dtype)
-        if _short_way(id(a), id(b), id(result), _SHORT_WAY_MACS):
+        if _short_way(id(a), id(b), id(result)):
             return result
     return _matmul(a, b, out, kernel, threads)
 

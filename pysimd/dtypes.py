@@ -63,6 +63,7 @@ def check(family: Types, a: np.dtype, b: np.dtype) -> None:
     )
 
 
+@cache
 def family_of(a: np.dtype, b: np.dtype, offered: tuple[str, ...]) -> Types:
     """The family that multiplies these two dtypes, among those ``offered`` by a backend."""
     for name in offered:

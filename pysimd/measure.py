@@ -240,7 +240,8 @@ def beside_numpy(types: str, size: int, batch: int, *, threads: int = 1, seconds
     else:
         peer, theirs, options = "numpy.matmul(dtype=int32)", (a, b), {"dtype": np.int32}
     # Work this small never takes a second thread, and the shortest way is the one without options.
-    bound = threads if threads > 1 or batch * size**3 > api._SHORT_WAY_MACS else None
+    small = batch * size**3 <= cpu.SHORT_WAY_MACS and a.nbytes + b.nbytes + out.nbytes <= cpu.SHORT_WAY_BYTES
+    bound = None if threads == 1 and small else threads
 
     def ours():
         api.matmul(a, b, out=out, threads=bound, **by_name)

@@ -33,7 +33,13 @@ STREAM_BYTES = 16 << 20
 #: One thread below this many nanoseconds of estimated work; starting a thread takes some 20 microseconds.
 _NS_WORTH_A_THREAD = 200_000
 _MOST_THREADS = 1 << 16  # the driver stops far below; this only keeps any request within a C int
-_MACS_PER_NS, _BYTES_PER_NS = 30.0, 8.0
+_MACS_PER_NS, _BYTES_PER_NS = 30.0, 24.0
+
+#: Calls within these limits, of C-contiguous arrays, may take the short way into C: one thread, no streaming stores.
+SHORT_WAY_MACS, SHORT_WAY_BYTES = 1 << 22, 4 << 20
+
+#: Single products from this many multiply-adds on go to NumPy's BLAS (f32 and f64).
+BLAS_MACS = 1 << 21
 
 
 def _text(pointer) -> str:
@@ -154,15 +160,16 @@ def knows_array_layout() -> bool:
 
 @cache
 def fast_matmul():
-    """``f(id(a), id(b), id(out), most_macs) -> done``: the C function, or one that never does anything."""
+    """``f(id(a), id(b), id(out)) -> done``: the C function, or one that never does anything."""
     start()
     if not knows_array_layout():
-        return lambda a, b, out, most_macs: 0
+        return lambda a, b, out: 0
     for name, number in _TYPES.items():
         family = dtypes.FAMILIES[name]
         if family.a == "bfloat16" and dtypes.dtype_of("bfloat16").name != "bfloat16":
             continue  # uint16 stands for bfloat16 only where a kernel is named
         lib.pysimd_fast_types(id(np.ndarray), number, *(id(dtypes.dtype_of(x)) for x in (family.a, family.b, family.c)))
+    lib.pysimd_fast_limits(BLAS_MACS - 1, SHORT_WAY_MACS, SHORT_WAY_BYTES)
     return lib.pysimd_fast_matmul
 
 
@@ -307,10 +314,6 @@ def _run_product(row, product, _owner) -> None:
 
 
 # --- matmul ---
-
-#: Single products from this many multiply-adds on go to NumPy's BLAS (f32 and f64).
-BLAS_MACS = 1 << 21
-
 
 def left_to_blas(types: str, m: int, n: int, k: int) -> bool:
     """Whether ``matmul`` hands a product of these sizes to NumPy's BLAS when no kernel is named."""
