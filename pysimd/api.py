@@ -71,6 +71,10 @@ def _matmul(a, b, out, kernel, threads):
         kernel._check_available()
         if kernel.backend != device:
             raise DTypeError(f"{kernel.name} is a {kernel.backend} kernel, the arrays are on {device}")
+    if device == "cuda":
+        from .backends import cuda
+
+        return cuda.matmul(a, b, out, kernel, threads)
     if device != "cpu":
         backend = next((x for x in registry.backends() if x.name == device), None)
         raise UnavailableError(backend.reason if backend else f"no backend for arrays on {device}")

@@ -1,0 +1,78 @@
+/* call.cuh: what every CUDA kernel is given, and where its products lie.
+ *
+ * A launch computes `batch` products C[m,n] = C0[m,n] + A[m,k] B[k,n] (without C0 where that is null):
+ *
+ *     A   element (i, p) at a[i*a_rs + p*a_cs]        B   element (p, j) at b[p*b_rs + j*b_cs]
+ *     C0  element (i, j) at c0[i*c0_rs + j*c0_cs]     C   element (i, j) at c[i*c_rs + j*c_cs]
+ *
+ * Strides count elements and may be zero or negative (those of C are never zero along a dimension longer than 1). The
+ * batch has up to 4 dimensions, each with strides of its own; offsets are 64-bit throughout. Not one byte outside the
+ * elements named above is read or written. C overlaps neither A nor B; C0 is C itself or apart from it.
+ * Every field is 64 bits wide: on the host a Call is one array of int64.
+ */
+typedef long long i64;
+typedef unsigned long long u64;
+typedef unsigned int u32;
+typedef unsigned short u16;
+
+constexpr int DIMS = 4;
+
+struct Call {
+    const void *a, *b, *c0;
+    void* c;
+    i64 batch, m, n, k;
+    i64 a_rs, a_cs, b_rs, b_cs, c0_rs, c0_cs, c_rs, c_cs;
+    i64 c_vector; /* rows of C are contiguous and may be stored in pieces of up to 16 bytes */
+    i64 ndim;
+    i64 shape[DIMS], a_batch[DIMS], b_batch[DIMS], c0_batch[DIMS], c_batch[DIMS];
+};
+
+/* Offsets, in elements, of one product of the batch. */
+struct Place {
+    i64 a, b, c0, c;
+};
+
+__device__ inline Place place(const Call& p, i64 index) {
+    Place at = {0, 0, 0, 0};
+#pragma unroll 1
+    for (int d = (int)p.ndim - 1; d >= 0; --d) {
+        i64 here = index;
+        if (d > 0) {
+            /* 64-bit division is slow; few batches need it. */
+            i64 rest = (u64)index >> 32 ? index / p.shape[d] : (i64)((u32)index / (u32)p.shape[d]);
+            here = index - rest * p.shape[d];
+            index = rest;
+        }
+        at.a += here * p.a_batch[d];
+        at.b += here * p.b_batch[d];
+        at.c0 += here * p.c0_batch[d];
+        at.c += here * p.c_batch[d];
+    }
+    return at;
+}
+
+/* The tile of an MR x NR kernel that a thread (or LANES threads) works on; products larger than a tile have several. */
+struct Tile {
+    Place at;
+    i64 i, j;       /* first row and column */
+    int rows, cols; /* how many of them exist */
+    bool inside;
+};
+
+template <int MR, int NR, bool EDGE>
+__device__ inline Tile tile_of(const Call& p, i64 index) {
+    Tile t;
+    if (!EDGE && p.m == MR && p.n == NR) {
+        t = {place(p, index), 0, 0, MR, NR, index < p.batch};
+        return t;
+    }
+    i64 down = (p.m + MR - 1) / MR, across = (p.n + NR - 1) / NR;
+    i64 product = index / (down * across), rest = index - product * (down * across);
+    t.i = rest / across * MR;
+    t.j = rest % across * NR;
+    t.rows = p.m - t.i < MR ? (int)(p.m - t.i) : MR;
+    t.cols = p.n - t.j < NR ? (int)(p.n - t.j) : NR;
+    t.inside = product < p.batch;
+    t.at = place(p, product);
+    return t;
+}

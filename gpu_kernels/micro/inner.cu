@@ -1,0 +1,50 @@
+/* inner: C[MR,NR] += A[MR,K] * B[K,NR]; every element of C its own dot product, one thread for each.
+ *
+ * contract  call.cuh; any K, K = 0 gives C0 or zeros. Tiles that stick out of C (EDGE) read and write what exists.
+ * tile      cuda_f32_inner_4x4, cuda_f32_inner_8x8
+ * regs      1 sum, 4 elements of A and of B in flight; local memory 0
+ * per k     1 FFMA a thread; 2/4 16-byte loads where both operands lie along k
+ * ratio     1 / 2 = 0.50 for any tile: two elements loaded for every multiply-add
+ * rounding  one fma per term, k ascending from 0, then one add of C0: bit-equal to cuda_f32_outer_*
+ * needs     sm_75
+ * idea      A. Atluri, Musings on GEMM (2017): the form that the outer product is compared with
+ * lanes     MR*NR
+ * launch    MR*NR threads a tile, 128 threads a block; grid ceil(batch * ceil(m/MR) * ceil(n/NR) * MR*NR / 128)
+ * smem      0
+ */
+#include "call.cuh"
+#include "types.cuh"
+#include "memory.cuh"
+
+template <class Y, int MR, int NR, Layout LA, Layout LB, bool EDGE>
+__global__ void __launch_bounds__(128) inner(const __grid_constant__ Call p) {
+    typedef typename Y::Elem Elem;
+    typedef typename Y::Acc Acc;
+    constexpr int U = steps<Elem>(LA, LB);
+    i64 index = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+    Tile t = tile_of<MR, NR, EDGE>(p, index / (MR * NR));
+    int i = (int)(index % (MR * NR)) / NR, j = (int)(index % NR);
+    if (!t.inside || (EDGE && (i >= t.rows || j >= t.cols))) return;
+    t.i += i, t.j += j;
+    const Elem* a = (const Elem*)p.a + t.at.a + t.i * p.a_rs;
+    const Elem* b = (const Elem*)p.b + t.at.b + t.j * p.b_cs;
+    Acc acc[1][1] = {};
+    int k = (int)(p.k / U);
+#pragma unroll 1
+    for (; k > 0; --k) {
+        Acc fa[1][U], fb[1][U];
+        load_fragment<Y, 1, U, LA, false>(fa, a, 0, p.a_cs, 1);
+        load_fragment<Y, 1, U, LB, false>(fb, b, 0, p.b_rs, 1);
+        a += LA == ALONG_K ? (i64)U : U * p.a_cs;
+        b += LB == ALONG_K ? (i64)U : U * p.b_rs;
+#pragma unroll
+        for (int u = 0; u < U; ++u) acc[0][0] = multiply_add(fa[0][u], fb[0][u], acc[0][0]);
+    }
+#pragma unroll 1
+    for (k = (int)(p.k % U); k > 0; --k) {
+        acc[0][0] = multiply_add(Y::value(__ldg(a)), Y::value(__ldg(b)), acc[0][0]);
+        a += p.a_cs;
+        b += p.b_rs;
+    }
+    store_element<Y>(p, t, acc[0][0]);
+}

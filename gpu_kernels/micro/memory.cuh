@@ -1,0 +1,119 @@
+/* memory.cuh: loads and stores of 4, 8 or 16 bytes, and the fragments of A and B that a tile needs for U steps of k. */
+
+/* BYTES bytes from read-only memory as 32-bit words, 16 bytes a load where there are as many. */
+template <int BYTES>
+__device__ inline void load_words(u32* w, const void* from) {
+    static_assert(BYTES == 4 || BYTES == 8 || BYTES % 16 == 0, "no such load");
+    if constexpr (BYTES == 4) {
+        w[0] = __ldg((const u32*)from);
+    } else if constexpr (BYTES == 8) {
+        uint2 v = __ldg((const uint2*)from);
+        w[0] = v.x, w[1] = v.y;
+    } else {
+#pragma unroll
+        for (int i = 0; i < BYTES / 16; ++i) {
+            uint4 v = __ldg((const uint4*)from + i);
+            w[4 * i] = v.x, w[4 * i + 1] = v.y, w[4 * i + 2] = v.z, w[4 * i + 3] = v.w;
+        }
+    }
+}
+
+/* An intrinsic, because the compiler may take a plain 16-byte store apart. */
+template <int BYTES>
+__device__ inline void store_words(void* to, const u32* w) {
+    static_assert(BYTES == 4 || BYTES == 8 || BYTES % 16 == 0, "no such store");
+    if constexpr (BYTES == 4) {
+        *(u32*)to = w[0];
+    } else if constexpr (BYTES == 8) {
+        __stwb((uint2*)to, make_uint2(w[0], w[1]));
+    } else {
+#pragma unroll
+        for (int i = 0; i < BYTES / 16; ++i)
+            __stwb((uint4*)to + i, make_uint4(w[4 * i], w[4 * i + 1], w[4 * i + 2], w[4 * i + 3]));
+    }
+}
+
+/* How an operand lies in memory; R is its other dimension: rows of A, columns of B. */
+enum Layout {
+    ANY,     /* any strides: one element a load */
+    ALONG_K, /* adjacent in k, 16-byte aligned */
+    ALONG_R, /* adjacent along R, aligned to the row of R elements or to 16 bytes */
+    PACKED,  /* as ALONG_R, and one k follows the other without a gap: the packed panel */
+};
+
+/* Steps of k to a turn of the loop: 16 bytes of them, 8 beside an operand of any strides, one where both are. */
+template <class Elem>
+__device__ constexpr int steps(Layout a, Layout b) {
+    return a == ANY && b == ANY ? 1 : (a == ANY || b == ANY ? 8 : 16) / (int)sizeof(Elem);
+}
+
+/* Elements (r, u) of the next U steps of k, r < R. With EDGE only the first `count` of R exist; the others are 0. */
+template <class Y, int R, int U, Layout L, bool EDGE>
+__device__ inline void load_fragment(typename Y::Acc (&f)[R][U], const typename Y::Elem* from, i64 r_stride,
+                                     i64 k_stride, int count) {
+    typedef typename Y::Elem Elem;
+    if constexpr (L == ALONG_K) {
+        constexpr int BYTES = U * sizeof(Elem);
+#pragma unroll
+        for (int r = 0; r < R; ++r) {
+            u32 w[BYTES / 4];
+            load_words<BYTES>(w, from + r * r_stride);
+#pragma unroll
+            for (int u = 0; u < U; ++u) f[r][u] = Y::word(w, u);
+        }
+    } else if constexpr (L == ALONG_R || L == PACKED) {
+        constexpr int BYTES = R * sizeof(Elem);
+#pragma unroll
+        for (int u = 0; u < U; ++u) {
+            u32 w[BYTES / 4];
+            load_words<BYTES>(w, from + (L == PACKED ? (i64)(u * R) : u * k_stride));
+#pragma unroll
+            for (int r = 0; r < R; ++r) f[r][u] = Y::word(w, r);
+        }
+    } else {
+#pragma unroll
+        for (int r = 0; r < R; ++r)
+#pragma unroll
+            for (int u = 0; u < U; ++u)
+                f[r][u] = !EDGE || r < count ? Y::value(__ldg(from + r * r_stride + u * k_stride)) : typename Y::Acc(0);
+    }
+}
+
+/* The tile into C, C0 added where there is one: rows in 16-byte pieces where C allows it. */
+template <class Y, int MR, int NR, bool EDGE>
+__device__ inline void store_tile(const Call& p, const Tile& t, const typename Y::Acc (&acc)[MR][NR]) {
+    typedef typename Y::Out Out;
+    constexpr int BYTES = NR * sizeof(Out);
+    Out* c = (Out*)p.c + t.at.c + t.i * p.c_rs + t.j * p.c_cs;
+    const Out* c0 = (const Out*)p.c0 + t.at.c0 + t.i * p.c0_rs + t.j * p.c0_cs;
+#pragma unroll
+    for (int i = 0; i < MR; ++i) {
+        if (EDGE && i >= t.rows) break;
+        Out row[NR];
+#pragma unroll
+        for (int j = 0; j < NR; ++j) {
+            typename Y::Acc x = acc[i][j];
+            if (p.c0 && (!EDGE || j < t.cols)) x = Y::sum(c0[i * p.c0_rs + j * p.c0_cs], x);
+            row[j] = Y::result(x);
+        }
+        if (!EDGE && p.c_vector) {
+            u32 w[BYTES / 4];
+#pragma unroll
+            for (int x = 0; x < BYTES / 4; ++x) w[x] = Y::bits(row, x);
+            store_words<BYTES>(c + i * p.c_rs, w);
+        } else {
+#pragma unroll
+            for (int j = 0; j < NR; ++j)
+                if (!EDGE || j < t.cols) c[i * p.c_rs + j * p.c_cs] = row[j];
+        }
+    }
+}
+
+/* One element of C, C0 added where there is one. */
+template <class Y>
+__device__ inline void store_element(const Call& p, const Tile& t, typename Y::Acc x) {
+    typedef typename Y::Out Out;
+    const Out* c0 = (const Out*)p.c0 + t.at.c0 + t.i * p.c0_rs + t.j * p.c0_cs;
+    if (p.c0) x = Y::sum(*c0, x);
+    ((Out*)p.c)[t.at.c + t.i * p.c_rs + t.j * p.c_cs] = Y::result(x);
+}

@@ -1,0 +1,58 @@
+/* outer: C[MR,NR] += A[MR,K] * B[K,NR]; one rank-1 update per k, the whole tile in the registers of one thread.
+ *
+ * contract  call.cuh; any K, K = 0 gives C0 or zeros. Tiles that stick out of C (EDGE) read and write what exists.
+ * tile      cuda_f32_outer_4x4, cuda_f32_outer_8x8, cuda_f64_outer_4x4, cuda_f16f32_outer_8x8
+ * regs      MR*NR sums, (MR + NR)*U elements in flight, U = 16 bytes of k; local memory 0
+ * per k     MR*NR FFMA (DFMA for f64); (MR + NR)/U 16-byte loads where both operands lie along k or packed;
+ *           f16f32 turns MR + NR halves into floats, which take no part in the sums' rounding
+ * ratio     MR*NR / (MR + NR): 2.00 for 4x4, 4.00 for 8x8 (inner product 0.50)
+ * rounding  one fma per term, k ascending from 0, then one add of C0; denormals are kept
+ * needs     sm_75
+ * idea      A. Atluri, Musings on GEMM (2017): the outer product on NVIDIA GPUs; made a kernel for any K, batch and stride
+ * lanes     1
+ * launch    128 threads a block; grid ceil(batch * ceil(m/MR) * ceil(n/NR) / 128)
+ * smem      0
+ */
+#include "call.cuh"
+#include "types.cuh"
+#include "memory.cuh"
+
+template <class Y, int MR, int NR, Layout LA, Layout LB, bool EDGE>
+__global__ void __launch_bounds__(128) outer(const __grid_constant__ Call p) {
+    typedef typename Y::Elem Elem;
+    typedef typename Y::Acc Acc;
+    constexpr int U = steps<Elem>(LA, LB);
+    Tile t = tile_of<MR, NR, EDGE>(p, (i64)blockIdx.x * blockDim.x + threadIdx.x);
+    if (!t.inside) return;
+    const Elem* a = (const Elem*)p.a + t.at.a + t.i * p.a_rs;
+    const Elem* b = (const Elem*)p.b + t.at.b + t.j * p.b_cs;
+    Acc acc[MR][NR] = {};
+    int k = (int)(p.k / U);
+#pragma unroll 1
+    for (; k > 0; --k) {
+        Acc fa[MR][U], fb[NR][U];
+        load_fragment<Y, MR, U, LA, EDGE>(fa, a, p.a_rs, p.a_cs, t.rows);
+        load_fragment<Y, NR, U, LB, EDGE>(fb, b, p.b_cs, p.b_rs, t.cols);
+        a += LA == PACKED ? (i64)(U * MR) : LA == ALONG_K ? (i64)U : U * p.a_cs;
+        b += LB == PACKED ? (i64)(U * NR) : LB == ALONG_K ? (i64)U : U * p.b_rs;
+#pragma unroll
+        for (int u = 0; u < U; ++u)
+#pragma unroll
+            for (int i = 0; i < MR; ++i)
+#pragma unroll
+                for (int j = 0; j < NR; ++j) acc[i][j] = multiply_add(fa[i][u], fb[j][u], acc[i][j]);
+    }
+#pragma unroll 1
+    for (k = (int)(p.k % U); k > 0; --k) {
+        Acc fa[MR][1], fb[NR][1];
+        load_fragment<Y, MR, 1, ANY, EDGE>(fa, a, p.a_rs, p.a_cs, t.rows);
+        load_fragment<Y, NR, 1, ANY, EDGE>(fb, b, p.b_cs, p.b_rs, t.cols);
+        a += p.a_cs;
+        b += p.b_rs;
+#pragma unroll
+        for (int i = 0; i < MR; ++i)
+#pragma unroll
+            for (int j = 0; j < NR; ++j) acc[i][j] = multiply_add(fa[i][0], fb[j][0], acc[i][j]);
+    }
+    store_tile<Y, MR, NR, EDGE>(p, t, acc);
+}

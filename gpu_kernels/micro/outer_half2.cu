@@ -1,0 +1,119 @@
+/* outer_half2: C[MR,NR] += A[MR,K] * B[K,NR] in half, two steps of k to an instruction.
+ *
+ * contract  call.cuh; any K, K = 0 gives C0 or zeros. Tiles that stick out of C (EDGE) read and write what exists.
+ * tile      cuda_f16_outer_4x4, cuda_f16_outer_8x8
+ * regs      MR*NR pairs of sums (even k, odd k), 8 steps of k of A and B; local memory 0
+ * per k     MR*NR/2 HFMA2, each multiplying an element of A at k and k + 1 by one of B: two multiply-adds of one
+ *           outer product. (MR + NR)/8 16-byte loads along k; an operand that lies along its rows is turned in registers,
+ *           one PRMT for two elements
+ * ratio     MR*NR / (MR + NR): 2.00 for 4x4, 4.00 for 8x8
+ * rounding  one half fma per term, even k and odd k apart, each ascending from 0; then the two are added, then C0: the
+ *           error grows with K/2 * 2^-11. cuda_f16f32_outer_8x8 sums in float
+ * needs     sm_75
+ * idea      A. Atluri, Musings on GEMM (2017), Half2 GEMM. The element of A taken twice (.H0_H0) for two columns of B
+ *           is an outer product too, but on an H200 that operand form runs at half the rate of plain registers (67
+ *           against 124 TFLOP/s): it has one of two pipes. The element-wise form of the article is cuda_f16_batch2_4x4
+ * lanes     1
+ * launch    128 threads a block; grid ceil(batch * ceil(m/MR) * ceil(n/NR) / 128)
+ * smem      0
+ */
+#include "call.cuh"
+#include "types.cuh"
+#include "memory.cuh"
+
+__device__ inline __half2 as_half2(u32 w) {
+    __half2 h;
+    *(u32*)&h = w;
+    return h;
+}
+
+/* f[r][u/2] holds element r at k = u (low) and u + 1 (high), for U steps. */
+template <int R, int U, Layout L, bool EDGE>
+__device__ inline void load_pairs(u32 (&f)[R][U / 2], const u16* from, i64 r_stride, i64 k_stride, int count) {
+    if constexpr (L == ALONG_K) {
+#pragma unroll
+        for (int r = 0; r < R; ++r) load_words<2 * U>(f[r], from + r * r_stride);
+    } else if constexpr (L == ALONG_R || L == PACKED) {
+#pragma unroll
+        for (int u = 0; u < U; u += 2) {
+            u32 even[R / 2], odd[R / 2];
+            load_words<2 * R>(even, from + (L == PACKED ? (i64)(u * R) : u * k_stride));
+            load_words<2 * R>(odd, from + (L == PACKED ? (i64)((u + 1) * R) : (u + 1) * k_stride));
+#pragma unroll
+            for (int r = 0; r < R; ++r) f[r][u / 2] = __byte_perm(even[r / 2], odd[r / 2], r % 2 ? 0x7632 : 0x5410);
+        }
+    } else {
+#pragma unroll
+        for (int r = 0; r < R; ++r)
+#pragma unroll
+            for (int u = 0; u < U; u += 2) {
+                bool there = !EDGE || r < count;
+                u32 low = there ? __ldg(from + r * r_stride + u * k_stride) : 0;
+                u32 high = there ? __ldg(from + r * r_stride + (u + 1) * k_stride) : 0;
+                f[r][u / 2] = low | high << 16;
+            }
+    }
+}
+
+/* Sums of a tile as store_tile takes them. */
+struct Half {
+    typedef u16 Elem, Out;
+    typedef __half Acc;
+    __device__ static Acc sum(Out c0, Acc x) { return __hadd_rn(__ushort_as_half(c0), x); }
+    __device__ static Out result(Acc x) { return __half_as_ushort(x); }
+    __device__ static u32 bits(const Out* x, int w) { return (u32)x[2 * w] | (u32)x[2 * w + 1] << 16; }
+};
+
+template <int MR, int NR, Layout LA, Layout LB, bool EDGE>
+__global__ void __launch_bounds__(128) outer_half2(const __grid_constant__ Call p) {
+    constexpr int U = steps<u16>(LA, LB) < 2 ? 2 : steps<u16>(LA, LB);
+    Tile t = tile_of<MR, NR, EDGE>(p, (i64)blockIdx.x * blockDim.x + threadIdx.x);
+    if (!t.inside) return;
+    const u16* a = (const u16*)p.a + t.at.a + t.i * p.a_rs;
+    const u16* b = (const u16*)p.b + t.at.b + t.j * p.b_cs;
+    __half2 acc[MR][NR] = {};
+    int k = (int)(p.k / U);
+#pragma unroll 1
+    for (; k > 0; --k) {
+        u32 fa[MR][U / 2], fb[NR][U / 2];
+        load_pairs<MR, U, LA, EDGE>(fa, a, p.a_rs, p.a_cs, t.rows);
+        load_pairs<NR, U, LB, EDGE>(fb, b, p.b_cs, p.b_rs, t.cols);
+        a += LA == PACKED ? (i64)(U * MR) : LA == ALONG_K ? (i64)U : U * p.a_cs;
+        b += LB == PACKED ? (i64)(U * NR) : LB == ALONG_K ? (i64)U : U * p.b_rs;
+#pragma unroll
+        for (int u = 0; u < U / 2; ++u)
+#pragma unroll
+            for (int i = 0; i < MR; ++i)
+#pragma unroll
+                for (int j = 0; j < NR; ++j) acc[i][j] = __hfma2(as_half2(fa[i][u]), as_half2(fb[j][u]), acc[i][j]);
+    }
+    /* What is left of K, a pair at a time; a last odd step goes with a zero. */
+#pragma unroll 1
+    for (k = (int)(p.k % U); k > 0; k -= 2) {
+        u32 fa[MR], fb[NR];
+#pragma unroll
+        for (int i = 0; i < MR; ++i) {
+            bool there = !EDGE || i < t.rows;
+            fa[i] = there ? __ldg(a + i * p.a_rs) : 0;
+            if (k > 1 && there) fa[i] |= (u32)__ldg(a + i * p.a_rs + p.a_cs) << 16;
+        }
+#pragma unroll
+        for (int j = 0; j < NR; ++j) {
+            bool there = !EDGE || j < t.cols;
+            fb[j] = there ? __ldg(b + j * p.b_cs) : 0;
+            if (k > 1 && there) fb[j] |= (u32)__ldg(b + j * p.b_cs + p.b_rs) << 16;
+        }
+#pragma unroll
+        for (int i = 0; i < MR; ++i)
+#pragma unroll
+            for (int j = 0; j < NR; ++j) acc[i][j] = __hfma2(as_half2(fa[i]), as_half2(fb[j]), acc[i][j]);
+        a += 2 * p.a_cs;
+        b += 2 * p.b_rs;
+    }
+    __half sums[MR][NR];
+#pragma unroll
+    for (int i = 0; i < MR; ++i)
+#pragma unroll
+        for (int j = 0; j < NR; ++j) sums[i][j] = __hadd_rn(__low2half(acc[i][j]), __high2half(acc[i][j]));
+    store_tile<Half, MR, NR, EDGE>(p, t, sums);
+}

@@ -1,0 +1,146 @@
+"""The one place where a CUDA kernel is registered; dispatch, compilation, tests, command line and report read it.
+
+The tile in the name is the tile in the row. ``entry`` is the template instance in ``source``; ``{a}`` and ``{b}`` stand
+for the layouts of the operands (memory.cuh), ``{edge}`` for "tiles stick out of C", ``{direct}`` for "fragments are
+loaded from the arrays". Plain data: nothing here needs CuPy.
+"""
+
+from dataclasses import dataclass
+
+REQUIRES = ("sm_75", "sm_80")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One row.
+
+    Attributes:
+        lanes: threads that share a tile.
+        tiles: tiles that a thread (or its group of lanes) computes at once.
+        layouts: layouts that an operand may be read in, besides ANY.
+        instruction: the multiply-add in its machine code, as nvdisasm spells it (a prefix).
+        macs: multiply-adds of one such instruction in one thread; of a whole warp for the tensor cores.
+    """
+
+    name: str
+    form: str
+    types: str
+    mr: int
+    nr: int
+    k_group: int
+    requires: str
+    lanes: int
+    source: str
+    entry: str
+    instruction: str
+    macs: int
+    tiles: int = 1
+    layouts: tuple[str, ...] = ("ALONG_K", "ALONG_R", "PACKED")
+
+
+# fmt: off
+KERNELS = (
+    Kernel("cuda_bf16f32_wmma_16x16", form="wmma", types="bf16f32", mr=16, nr=16, k_group=16, requires="sm_80",
+           lanes=32,
+           source="wmma.cu", entry="wmma_tile<BF16F32, __nv_bfloat16, {direct}>", instruction="HMMA", macs=2048,
+           layouts=()),
+    Kernel("cuda_f16_batch2_4x4", form="batch2", types="f16", mr=4, nr=4, k_group=1, requires="sm_75", lanes=1, tiles=2,
+           source="cuda_f16_batch2_4x4.cu", entry="batch2_paired<{a}, {b}, {edge}>", instruction="HFMA2", macs=2),
+    Kernel("cuda_f16_outer_4x4", form="outer", types="f16", mr=4, nr=4, k_group=1, requires="sm_75", lanes=1,
+           source="outer_half2.cu", entry="outer_half2<4, 4, {a}, {b}, {edge}>", instruction="HFMA2", macs=2),
+    Kernel("cuda_f16_outer_8x8", form="outer", types="f16", mr=8, nr=8, k_group=1, requires="sm_75", lanes=1,
+           source="outer_half2.cu", entry="outer_half2<8, 8, {a}, {b}, {edge}>", instruction="HFMA2", macs=2),
+    Kernel("cuda_f16f32_outer_8x8", form="outer", types="f16f32", mr=8, nr=8, k_group=1, requires="sm_75", lanes=1,
+           source="outer.cu", entry="outer<F16F32, 8, 8, {a}, {b}, {edge}>", instruction="FFMA", macs=1),
+    Kernel("cuda_f16f32_wmma_16x16", form="wmma", types="f16f32", mr=16, nr=16, k_group=16, requires="sm_75", lanes=32,
+           source="wmma.cu", entry="wmma_tile<F16F32, __half, {direct}>", instruction="HMMA", macs=2048, layouts=()),
+    Kernel("cuda_f32_inner_4x4", form="inner", types="f32", mr=4, nr=4, k_group=1, requires="sm_75", lanes=16,
+           source="inner.cu", entry="inner<F32, 4, 4, {a}, {b}, {edge}>", instruction="FFMA", macs=1,
+           layouts=("ALONG_K",)),
+    Kernel("cuda_f32_inner_8x8", form="inner", types="f32", mr=8, nr=8, k_group=1, requires="sm_75", lanes=64,
+           source="inner.cu", entry="inner<F32, 8, 8, {a}, {b}, {edge}>", instruction="FFMA", macs=1,
+           layouts=("ALONG_K",)),
+    Kernel("cuda_f32_outer_4x4", form="outer", types="f32", mr=4, nr=4, k_group=1, requires="sm_75", lanes=1,
+           source="outer.cu", entry="outer<F32, 4, 4, {a}, {b}, {edge}>", instruction="FFMA", macs=1),
+    Kernel("cuda_f32_outer_8x8", form="outer", types="f32", mr=8, nr=8, k_group=1, requires="sm_75", lanes=1,
+           source="outer.cu", entry="outer<F32, 8, 8, {a}, {b}, {edge}>", instruction="FFMA", macs=1),
+    Kernel("cuda_f64_outer_4x4", form="outer", types="f64", mr=4, nr=4, k_group=1, requires="sm_75", lanes=1,
+           source="outer.cu", entry="outer<F64, 4, 4, {a}, {b}, {edge}>", instruction="DFMA", macs=1),
+    Kernel("cuda_i8i32_outer_4x4", form="outer", types="i8i32", mr=4, nr=4, k_group=4, requires="sm_75", lanes=1,
+           source="outer_dp4a.cu", entry="outer_dp4a<4, 4, {a}, {b}, {edge}>", instruction="IDP.4A", macs=4),
+    Kernel("cuda_i8i32_outer_8x8", form="outer", types="i8i32", mr=8, nr=8, k_group=4, requires="sm_75", lanes=1,
+           source="outer_dp4a.cu", entry="outer_dp4a<8, 8, {a}, {b}, {edge}>", instruction="IDP.4A", macs=4),
+    Kernel("cuda_i8i32_wmma_16x16", form="wmma", types="i8i32", mr=16, nr=16, k_group=16, requires="sm_75", lanes=32,
+           source="wmma.cu", entry="wmma_tile<I8I32, signed char, {direct}>", instruction="IMMA", macs=2048,
+           layouts=()),
+)
+# fmt: on
+BY_NAME = {row.name: row for row in KERNELS}
+
+BATCHED = "batched.cu"
+"""What ``matmul`` runs for batches of small products: one file, an instance for every shape and arrangement."""
+
+BATCHED_TYPES = {"f32": "F32", "f64": "F64", "f16": "F16", "bf16f32": "BF16F32", "i8i32": "I8I32"}
+BATCHED_MOST_MN, BATCHED_MOST_K = 32, 64
+BATCHED_SHARED_BYTES = 48 << 10
+"""Shared memory that a block has without asking for more."""
+
+
+@dataclass(frozen=True)
+class Batched:
+    """An instance of batched.cu.
+
+    Attributes:
+        tm, tn: the part of C that a thread computes.
+        products: products of a block.
+        a, b: how the operands come in: CHUNK, STRIDED or SHARED (batched.cu).
+        a_turned, b_turned: they are stored column by column.
+        whole: C is one contiguous, 16-byte aligned piece of memory.
+    """
+
+    types: str
+    m: int
+    n: int
+    k: int
+    tm: int
+    tn: int
+    products: int
+    a: str = "CHUNK"
+    a_turned: bool = False
+    b: str = "CHUNK"
+    b_turned: bool = False
+    whole: bool = True
+
+    @property
+    def entry(self) -> str:
+        shape = f"{self.m}, {self.n}, {self.k}, {self.tm}, {self.tn}, {self.products}"
+        operands = f"{self.a}, {_cpp(self.a_turned)}, {self.b}, {_cpp(self.b_turned)}, {_cpp(self.whole)}"
+        return f"batched<{BATCHED_TYPES[self.types]}, {shape}, {operands}>"
+
+    @property
+    def lanes(self) -> int:
+        return -(-self.m // self.tm) * -(-self.n // self.tn)
+
+    @property
+    def threads(self) -> int:
+        return -(-self.products * self.lanes // 32) * 32
+
+
+def _cpp(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def entry(row: Kernel, a: str, b: str, edge: bool, direct: bool) -> str:
+    """The template instance of a row for operands of these layouts."""
+    if row.form == "batch2" and (a, b) == ("GATHERED", "GATHERED"):
+        return f"batch2_gathered<{_cpp(edge)}>"
+    return row.entry.format(a=a, b=b, edge=_cpp(edge), direct=_cpp(direct))
+
+
+def entries(row: Kernel) -> list[str]:
+    """Every template instance of a row that a call can ask for."""
+    if row.form == "wmma":
+        return [entry(row, "", "", True, direct) for direct in (False, True)]
+    layouts = ("ANY", *row.layouts)
+    found = [entry(row, a, b, False, False) for a in layouts for b in layouts] + [entry(row, "ANY", "ANY", True, False)]
+    return found + ([f"batch2_gathered<{_cpp(edge)}>" for edge in (False, True)] if row.form == "batch2" else [])
