@@ -21,7 +21,7 @@ TARGET_FLAGS = {
 }
 # -O2, not -O3: the templates unroll what must be unrolled, and -O3 copies whole tiles for each value of the flags.
 FLAGS = ["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-fPIC"]
-SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g"]
+SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g", "-O1"]
 
 KERNELS = Path("cpu_kernels")
 is_x86 = platform.machine().lower() in ("x86_64", "amd64")

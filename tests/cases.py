@@ -18,6 +18,12 @@ def k_lengths():
     return K_FEW if QUICK else K_LENGTHS
 
 
+def few(values, count: int = 2):
+    """All of ``values``, or in a quick run ``count`` of them, the ends included."""
+    values = list(values)
+    return [values[i * (len(values) - 1) // (count - 1)] for i in range(count)] if QUICK else values
+
+
 @dataclass(frozen=True)
 class Batch:
     """Batch dimensions of A and B that broadcast to ``result``."""
