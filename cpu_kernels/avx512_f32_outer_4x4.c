@@ -130,7 +130,12 @@ INLINE void loop_dense(const pysimd_call *s, int flags)
     float *c = s->c;
 #define DENSE(at) put(c + (at), 4, 4, 4, flags, product(4, 4, 4, a + (at), 4, 1, b + (at), 4))
     int64_t i = 0;
+    enum { AHEAD = AHEAD_BYTES / 4 };
     for (; i + 4 <= s->batch; i += 4, a += 64, b += 64, c += 64) {
+        if (flags & PYSIMD_STREAM && i + 4 + AHEAD / 16 <= s->batch) {
+            prefetch(a + AHEAD, 256);
+            prefetch(b + AHEAD, 256);
+        }
         DENSE(0);
         DENSE(16);
         DENSE(32);

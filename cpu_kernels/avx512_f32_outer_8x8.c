@@ -55,7 +55,7 @@ INLINE __m512 pair_of(__m512 pairs, int i)
 
 /* `packed`: the columns of A are eight adjacent floats (rs_a = 1), two of them interleaved like rows of B. */
 INLINE void tile(const int M, int n, int64_t k, const float *a, int64_t rs_a, int64_t cs_a, const int packed,
-                 const float *b, int64_t rs_b, float *c, int64_t rs_c, int flags)
+                 const float *b, int64_t rs_b, float *c, int64_t rs_c, int flags, const float *soon_a, const float *soon_b)
 {
     const __mmask8 some = (__mmask8)((1 << n) - 1);
     __m512 acc[8];
@@ -66,6 +66,10 @@ INLINE void tile(const int M, int n, int64_t k, const float *a, int64_t rs_a, in
         UNROLL for (int i = 0; i < M; i++)
             acc[i] = _mm512_fmadd_ps(packed ? pair_of(ap, i) : element_pair(a + i * rs_a, cs_a), bp, acc[i]);
         a += 2 * cs_a, b += 2 * rs_b;
+        if (soon_a) {
+            prefetch(soon_a, 64), prefetch(soon_b, 64);
+            soon_a += 16, soon_b += 16;
+        }
     }
     if (k & 1) { /* the last of an odd K: (a, 0) * (b, 0) */
         const __m512 bp = _mm512_castsi512_ps(
@@ -98,11 +102,11 @@ void avx512_f32_outer_8x8(int64_t k, const void *a, int64_t rs_a, int64_t cs_a, 
                           int64_t rs_c)
 {
     if (cs_a == 1)
-        tile(8, 8, k, a, rs_a, 1, 0, b, rs_b, c, rs_c, 0);
+        tile(8, 8, k, a, rs_a, 1, 0, b, rs_b, c, rs_c, 0, NULL, NULL);
     else if (rs_a == 1)
-        tile(8, 8, k, a, 1, cs_a, 1, b, rs_b, c, rs_c, 0);
+        tile(8, 8, k, a, 1, cs_a, 1, b, rs_b, c, rs_c, 0, NULL, NULL);
     else
-        tile(8, 8, k, a, rs_a, cs_a, 0, b, rs_b, c, rs_c, 0);
+        tile(8, 8, k, a, rs_a, cs_a, 0, b, rs_b, c, rs_c, 0, NULL, NULL);
 }
 
 INLINE void loop(const pysimd_call *s, const int M, int n, int64_t k, int64_t rs_a, int64_t cs_a, const int packed,
@@ -110,18 +114,23 @@ INLINE void loop(const pysimd_call *s, const int M, int n, int64_t k, int64_t rs
 {
     const float *a = s->a, *b = s->b;
     float *c = s->c;
-    for (int64_t i = 0; i < s->batch; i++, a += s->bs_a, b += s->bs_b, c += s->bs_c)
-        tile(M, n, k, a, rs_a, cs_a, packed, b, rs_b, c, rs_c, flags);
+    enum { AHEAD = AHEAD_BYTES / 256 }; /* products of 8 * 8 * 4 bytes */
+    for (int64_t i = 0; i < s->batch; i++, a += s->bs_a, b += s->bs_b, c += s->bs_c) {
+        const int64_t ahead = i + AHEAD < s->batch ? AHEAD : 0;
+        const float *soon_a = flags & PYSIMD_STREAM ? a + ahead * s->bs_a : NULL;
+        const float *soon_b = flags & PYSIMD_STREAM ? b + ahead * s->bs_b : NULL;
+        tile(M, n, k, a, rs_a, cs_a, packed, b, rs_b, c, rs_c, flags, soon_a, soon_b);
+    }
 }
 
 INLINE void loop_of_m(const pysimd_call *s, const int M)
 {
     if (s->cs_a == 1)
-        loop(s, M, (int)s->n, s->k, s->rs_a, 1, 0, s->rs_b, s->rs_c, s->flags);
+        loop(s, M, (int)s->n, s->k, s->rs_a, 1, 0, s->rs_b, s->rs_c, s->flags & PYSIMD_ZERO);
     else if (M == 8 && s->rs_a == 1)
-        loop(s, M, (int)s->n, s->k, 1, s->cs_a, 1, s->rs_b, s->rs_c, s->flags);
+        loop(s, M, (int)s->n, s->k, 1, s->cs_a, 1, s->rs_b, s->rs_c, s->flags & PYSIMD_ZERO);
     else
-        loop(s, M, (int)s->n, s->k, s->rs_a, s->cs_a, 0, s->rs_b, s->rs_c, s->flags);
+        loop(s, M, (int)s->n, s->k, s->rs_a, s->cs_a, 0, s->rs_b, s->rs_c, s->flags & PYSIMD_ZERO);
 }
 
 void avx512_f32_outer_8x8_batch(const pysimd_call *s)
@@ -129,8 +138,10 @@ void avx512_f32_outer_8x8_batch(const pysimd_call *s)
     if (s->m == 8 && s->n == 8 && s->k == 8 && s->cs_a == 1 && s->rs_a == 8 && s->rs_b == 8 && s->rs_c == 8) {
         if (s->flags == PYSIMD_ZERO)
             loop(s, 8, 8, 8, 8, 1, 0, 8, 8, PYSIMD_ZERO);
+        else if (s->flags == (PYSIMD_ZERO | PYSIMD_STREAM))
+            loop(s, 8, 8, 8, 8, 1, 0, 8, 8, PYSIMD_ZERO | PYSIMD_STREAM);
         else
-            loop(s, 8, 8, 8, 8, 1, 0, 8, 8, s->flags);
+            loop(s, 8, 8, 8, 8, 1, 0, 8, 8, 0);
         return;
     }
     switch (s->m) {

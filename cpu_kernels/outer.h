@@ -21,6 +21,7 @@ enum { GROUPS = (MR + 4) / 5 };
 
 /* Fewer than eight chains of additions leave the multiply-adders waiting for their own results, so a small tile sums even
  * and odd k apart. A short K does not: there the next product of the batch fills the gap, and the extra sums cost. */
+enum { LINE_PER_STEP = NR * sizeof(V(elem_b)) };
 enum { FEW_CHAINS = MR * NV_MAX < 8, LONG_K = 8 };
 
 /* Two steps share their address arithmetic where the distance of A's columns is known: it competes for the ports of the
@@ -43,6 +44,10 @@ enum { FEW_CHAINS = MR * NV_MAX < 8, LONG_K = 8 };
             UNROLL for (int j = 0; j < NV; j++) sum[i][j] = V(fma)(ai, row[j], sum[i][j]);                             \
         }                                                                                                              \
         b += rs_b;                                                                                                     \
+        if (soon_a) {                                                                                                  \
+            prefetch(soon_a, LINE_PER_STEP), prefetch(soon_b, LINE_PER_STEP);                                          \
+            soon_a += LINE_PER_STEP, soon_b += LINE_PER_STEP;                                                          \
+        }                                                                                                              \
     }
 #define ADVANCE(elements) UNROLL for (int g = 0; 5 * g < M; g++) group[g] += (elements) * (int64_t)sizeof *a
 
@@ -50,7 +55,7 @@ enum { FEW_CHAINS = MR * NV_MAX < 8, LONG_K = 8 };
  * the strides if `fixed`. */
 INLINE void tile(const int M, const int NV, const int partial, const int fixed, int lanes, int64_t k,
                  const V(elem_a) *a, int64_t rs_a, int64_t cs_a, const V(elem_b) *b, int64_t rs_b, V(sum) *c, int64_t rs_c,
-                 int flags)
+                 int flags, const char *soon_a, const char *soon_b)
 {
     const V(mask) mask = V(first)(lanes);
     const int64_t rs = rs_a * (int64_t)sizeof *a;
@@ -117,9 +122,9 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
 void KERNEL(int64_t k, const void *a, int64_t rs_a, int64_t cs_a, const void *b, int64_t rs_b, void *c, int64_t rs_c)
 {
     if (rs_a == K_GROUP && cs_a == MR * K_GROUP && rs_b == NR * K_GROUP)
-        tile(MR, NV_MAX, 0, 1, LANES, k, a, K_GROUP, MR * K_GROUP, b, NR * K_GROUP, c, rs_c, 0);
+        tile(MR, NV_MAX, 0, 1, LANES, k, a, K_GROUP, MR * K_GROUP, b, NR * K_GROUP, c, rs_c, 0, NULL, NULL);
     else
-        tile(MR, NV_MAX, 0, 0, LANES, k, a, rs_a, cs_a, b, rs_b, c, rs_c, 0);
+        tile(MR, NV_MAX, 0, 0, LANES, k, a, rs_a, cs_a, b, rs_b, c, rs_c, 0, NULL, NULL);
 }
 
 INLINE void tiles(const int M, const int NV, const int partial, const pysimd_call *s, const int flags)
@@ -129,7 +134,7 @@ INLINE void tiles(const int M, const int NV, const int partial, const pysimd_cal
     V(sum) *c = s->c;
     const int lanes = (int)(s->n - (NV - 1) * LANES);
     for (int64_t i = 0; i < s->batch; i++) {
-        tile(M, NV, partial, 0, lanes, s->k, a, s->rs_a, s->cs_a, b, s->rs_b, c, s->rs_c, flags);
+        tile(M, NV, partial, 0, lanes, s->k, a, s->rs_a, s->cs_a, b, s->rs_b, c, s->rs_c, flags, NULL, NULL);
         a += s->bs_a, b += s->bs_b, c += s->bs_c;
     }
 }
@@ -149,13 +154,17 @@ _Static_assert(NV_MAX <= 2, "tiles_of_m knows one vector and two");
 
 #if MR == NR
 /* Square products in C order, A and B as large as the tile, one behind the other or not: all strides are known. */
-static void dense(const pysimd_call *s)
+INLINE void dense(const pysimd_call *s, const int flags)
 {
     const V(elem_a) *a = s->a;
     const V(elem_b) *b = s->b;
     V(sum) *c = s->c;
+    enum { BYTES = MR * NR * sizeof *b, AHEAD = (AHEAD_BYTES + BYTES - 1) / BYTES };
     for (int64_t i = 0; i < s->batch; i++) {
-        tile(MR, NV_MAX, 0, 1, LANES, MR, a, MR, 1, b, NR, c, NR, PYSIMD_ZERO);
+        const int64_t ahead = i + AHEAD < s->batch ? AHEAD : 0;
+        const char *soon_a = flags & PYSIMD_STREAM ? (const char *)(a + ahead * s->bs_a) : NULL;
+        const char *soon_b = flags & PYSIMD_STREAM ? (const char *)(b + ahead * s->bs_b) : NULL;
+        tile(MR, NV_MAX, 0, 1, LANES, MR, a, MR, 1, b, NR, c, NR, flags, soon_a, soon_b);
         a += s->bs_a, b += s->bs_b, c += s->bs_c;
     }
 }
@@ -165,9 +174,12 @@ static void dense(const pysimd_call *s)
 void PASTE(KERNEL, batch)(const pysimd_call *s)
 {
 #if MR == NR
-    if (s->flags == PYSIMD_ZERO && s->m == MR && s->n == NR && s->k == MR && s->rs_a == MR && s->cs_a == 1 &&
+    if (s->flags & PYSIMD_ZERO && s->m == MR && s->n == NR && s->k == MR && s->rs_a == MR && s->cs_a == 1 &&
         s->rs_b == NR && s->rs_c == NR && K_GROUP == 1) {
-        dense(s);
+        if (s->flags & PYSIMD_STREAM)
+            dense(s, PYSIMD_ZERO | PYSIMD_STREAM);
+        else
+            dense(s, PYSIMD_ZERO);
         return;
     }
 #endif
