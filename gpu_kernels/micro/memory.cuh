@@ -41,10 +41,13 @@ enum Layout {
     PACKED,  /* as ALONG_R, and one k follows the other without a gap: the packed panel */
 };
 
-/* Steps of k to a turn of the loop: 16 bytes of them, 8 beside an operand of any strides, one where both are. */
+/* Steps of k to a turn of the loop: 16 bytes of them, but 4 at most, where an operand lies along k; 8 bytes where none does
+ * or where the other has any strides; one where both have. Twice that is in registers at a time. */
 template <class Elem>
 __device__ constexpr int steps(Layout a, Layout b) {
-    return a == ANY && b == ANY ? 1 : (a == ANY || b == ANY ? 8 : 16) / (int)sizeof(Elem);
+    if (a == ANY && b == ANY) return 1;
+    int u = (a != ANY && b != ANY && (a == ALONG_K || b == ALONG_K) ? 16 : 8) / (int)sizeof(Elem);
+    return u > 4 && sizeof(Elem) > 1 ? 4 : u;
 }
 
 /* Elements (r, u) of the next U steps of k, r < R. With EDGE only the first `count` of R exist; the others are 0. */

@@ -2,8 +2,9 @@
  *
  * contract  call.cuh; any K, K = 0 gives C0 or zeros. Tiles that stick out of C (EDGE) read and write what exists.
  * tile      cuda_f32_outer_4x4, cuda_f32_outer_8x8, cuda_f64_outer_4x4, cuda_f16f32_outer_8x8
- * regs      MR*NR sums, (MR + NR)*U elements in flight, U = 16 bytes of k; local memory 0
- * per k     MR*NR FFMA (DFMA for f64); (MR + NR)/U 16-byte loads where both operands lie along k or packed;
+ * regs      MR*NR sums, 2*(MR + NR)*U elements: those of this turn and of the next, which are already being loaded;
+ *           local memory 0
+ * per k     MR*NR FFMA (DFMA for f64); (MR + NR)/4 16-byte loads of floats that lie along k or packed;
  *           f16f32 turns MR + NR halves into floats, which take no part in the sums' rounding
  * ratio     MR*NR / (MR + NR): 2.00 for 4x4, 4.00 for 8x8 (inner product 0.50)
  * rounding  one fma per term, k ascending from 0, then one add of C0; denormals are kept
@@ -28,19 +29,33 @@ __global__ void __launch_bounds__(128) outer(const __grid_constant__ Call p) {
     const Elem* b = (const Elem*)p.b + t.at.b + t.j * p.b_cs;
     Acc acc[MR][NR] = {};
     int k = (int)(p.k / U);
+    if (k > 0) {
+        Acc fa[2][MR][U], fb[2][NR][U];
+        auto fetch = [&](Acc(&x)[MR][U], Acc(&y)[NR][U]) {
+            load_fragment<Y, MR, U, LA, EDGE>(x, a, p.a_rs, p.a_cs, t.rows);
+            load_fragment<Y, NR, U, LB, EDGE>(y, b, p.b_cs, p.b_rs, t.cols);
+            a += LA == PACKED ? (i64)(U * MR) : LA == ALONG_K ? (i64)U : U * p.a_cs;
+            b += LB == PACKED ? (i64)(U * NR) : LB == ALONG_K ? (i64)U : U * p.b_rs;
+        };
+        auto update = [&](const Acc(&x)[MR][U], const Acc(&y)[NR][U]) {
+#pragma unroll
+            for (int u = 0; u < U; ++u)
+#pragma unroll
+                for (int i = 0; i < MR; ++i)
+#pragma unroll
+                    for (int j = 0; j < NR; ++j) acc[i][j] = multiply_add(x[i][u], y[j][u], acc[i][j]);
+        };
+        fetch(fa[0], fb[0]);
 #pragma unroll 1
-    for (; k > 0; --k) {
-        Acc fa[MR][U], fb[NR][U];
-        load_fragment<Y, MR, U, LA, EDGE>(fa, a, p.a_rs, p.a_cs, t.rows);
-        load_fragment<Y, NR, U, LB, EDGE>(fb, b, p.b_cs, p.b_rs, t.cols);
-        a += LA == PACKED ? (i64)(U * MR) : LA == ALONG_K ? (i64)U : U * p.a_cs;
-        b += LB == PACKED ? (i64)(U * NR) : LB == ALONG_K ? (i64)U : U * p.b_rs;
-#pragma unroll
-        for (int u = 0; u < U; ++u)
-#pragma unroll
-            for (int i = 0; i < MR; ++i)
-#pragma unroll
-                for (int j = 0; j < NR; ++j) acc[i][j] = multiply_add(fa[i][u], fb[j][u], acc[i][j]);
+        for (; k > 2; k -= 2) {
+            fetch(fa[1], fb[1]);
+            update(fa[0], fb[0]);
+            fetch(fa[0], fb[0]);
+            update(fa[1], fb[1]);
+        }
+        if (k == 2) fetch(fa[1], fb[1]);
+        update(fa[0], fb[0]);
+        if (k == 2) update(fa[1], fb[1]);
     }
 #pragma unroll 1
     for (k = (int)(p.k % U); k > 0; --k) {

@@ -2,9 +2,10 @@
  *
  * contract  call.cuh; any K, K = 0 gives C0 or zeros. Tiles that stick out of C (EDGE) read and write what exists.
  * tile      cuda_f16_outer_4x4, cuda_f16_outer_8x8
- * regs      MR*NR pairs of sums (even k, odd k), 8 steps of k of A and B; local memory 0
+ * regs      MR*NR pairs of sums (even k, odd k); 4 steps of k of A and B of this turn and of the next, which are
+ *           already being loaded; local memory 0
  * per k     MR*NR/2 HFMA2, each multiplying an element of A at k and k + 1 by one of B: two multiply-adds of one
- *           outer product. (MR + NR)/8 16-byte loads along k; an operand that lies along its rows is turned in registers,
+ *           outer product. (MR + NR)/4 8-byte loads along k; an operand that lies along its rows is turned in registers,
  *           one PRMT for two elements
  * ratio     MR*NR / (MR + NR): 2.00 for 4x4, 4.00 for 8x8
  * rounding  one half fma per term, even k and odd k apart, each ascending from 0; then the two are added, then C0: the
@@ -66,26 +67,40 @@ struct Half {
 
 template <int MR, int NR, Layout LA, Layout LB, bool EDGE>
 __global__ void __launch_bounds__(128) outer_half2(const __grid_constant__ Call p) {
-    constexpr int U = steps<u16>(LA, LB) < 2 ? 2 : steps<u16>(LA, LB);
+    constexpr int U = steps<u16>(LA, LB) < 2 ? 2 : 4;
     Tile t = tile_of<MR, NR, EDGE>(p, (i64)blockIdx.x * blockDim.x + threadIdx.x);
     if (!t.inside) return;
     const u16* a = (const u16*)p.a + t.at.a + t.i * p.a_rs;
     const u16* b = (const u16*)p.b + t.at.b + t.j * p.b_cs;
     __half2 acc[MR][NR] = {};
     int k = (int)(p.k / U);
+    if (k > 0) {
+        u32 fa[2][MR][U / 2], fb[2][NR][U / 2];
+        auto fetch = [&](u32(&x)[MR][U / 2], u32(&y)[NR][U / 2]) {
+            load_pairs<MR, U, LA, EDGE>(x, a, p.a_rs, p.a_cs, t.rows);
+            load_pairs<NR, U, LB, EDGE>(y, b, p.b_cs, p.b_rs, t.cols);
+            a += LA == PACKED ? (i64)(U * MR) : LA == ALONG_K ? (i64)U : U * p.a_cs;
+            b += LB == PACKED ? (i64)(U * NR) : LB == ALONG_K ? (i64)U : U * p.b_rs;
+        };
+        auto update = [&](const u32(&x)[MR][U / 2], const u32(&y)[NR][U / 2]) {
+#pragma unroll
+            for (int u = 0; u < U / 2; ++u)
+#pragma unroll
+                for (int i = 0; i < MR; ++i)
+#pragma unroll
+                    for (int j = 0; j < NR; ++j) acc[i][j] = __hfma2(as_half2(x[i][u]), as_half2(y[j][u]), acc[i][j]);
+        };
+        fetch(fa[0], fb[0]);
 #pragma unroll 1
-    for (; k > 0; --k) {
-        u32 fa[MR][U / 2], fb[NR][U / 2];
-        load_pairs<MR, U, LA, EDGE>(fa, a, p.a_rs, p.a_cs, t.rows);
-        load_pairs<NR, U, LB, EDGE>(fb, b, p.b_cs, p.b_rs, t.cols);
-        a += LA == PACKED ? (i64)(U * MR) : LA == ALONG_K ? (i64)U : U * p.a_cs;
-        b += LB == PACKED ? (i64)(U * NR) : LB == ALONG_K ? (i64)U : U * p.b_rs;
-#pragma unroll
-        for (int u = 0; u < U / 2; ++u)
-#pragma unroll
-            for (int i = 0; i < MR; ++i)
-#pragma unroll
-                for (int j = 0; j < NR; ++j) acc[i][j] = __hfma2(as_half2(fa[i][u]), as_half2(fb[j][u]), acc[i][j]);
+        for (; k > 2; k -= 2) {
+            fetch(fa[1], fb[1]);
+            update(fa[0], fb[0]);
+            fetch(fa[0], fb[0]);
+            update(fa[1], fb[1]);
+        }
+        if (k == 2) fetch(fa[1], fb[1]);
+        update(fa[0], fb[0]);
+        if (k == 2) update(fa[1], fb[1]);
     }
     /* What is left of K, a pair at a time; a last odd step goes with a zero. */
 #pragma unroll 1

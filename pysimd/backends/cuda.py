@@ -17,7 +17,7 @@ from functools import cache
 import numpy as np
 
 from .. import arrays, dtypes
-from ..errors import DTypeError, OptionError, ShapeError
+from ..errors import DTypeError, OptionError, ShapeError, UnavailableError
 from ..gpu_kernels import table
 from ..registry import Backend, MicroKernel
 from . import cupy_probe, nvrtc
@@ -411,24 +411,25 @@ def _run_all(prepared) -> None:
 
 @cache
 def tiling(types: str, m: int, n: int, k: int) -> tuple[int, int, int]:
-    """Rows and columns of C for a thread, and products for a block, in batched.cu. Found by measuring."""
+    """Rows and columns of C for a thread, and products for a block, in batched.cu; found by measuring on an H200."""
     family = dtypes.FAMILIES[types]
     size, size_c = dtypes.dtype_of(family.a).itemsize, dtypes.dtype_of(family.c).itemsize
     vector = 16 // size_c
-    most = 4 if m * n <= 16 else 9 if m * n <= 64 else 16 if m * n <= 256 else 32
-    if m * n <= 9:
+    small = m * n <= 256
+    if n % max(4, vector) == 0:  # rows of C go out in whole pieces
+        tn = max(4, vector)
+        tm = (2 if m * n <= 64 else 8) if types == "f16" else (1 if m * n <= 16 else 2 if small else 4)
+    elif m * n <= 25:
         tm, tn = m, n
     else:
-        tn = min((t for t in range(1, 9) if n % t == 0 or t == n), key=lambda t: (t % vector != 0, abs(t - 4)))
-        tm = max(t for t in range(1, max(2, most // tn) + 1))
-        tm = min(range(1, tm + 1), key=lambda t: (-(-m // t) * t - m > m // 4, -t))
-        tm = min(tm, m)
+        tn = -(-n // -(-n // 6))
+        tm = -(-m // -(-m // max(1, (24 if small or size == 8 else 48) // tn)))
+    tm = min(tm, m)
     lanes = -(-m // tm) * -(-n // tn)
     whole = math.lcm(*(16 // math.gcd(16, e * s) for e, s in ((m * k, size), (k * n, size), (m * n, size_c))))
-    bytes_each = max((m * k + k * n) * size + 32, m * n * size_c)
-    products = max(1, min(-(-128 // lanes), 24_000 // bytes_each))
-    products = -(-products // whole) * whole
-    return tm, tn, products
+    bytes_each = max((m * k + k * n) * size, m * n * size_c)
+    products = max(1, min(128 // lanes, 24_000 // bytes_each))
+    return tm, tn, -(-products // whole) * whole
 
 
 def _batched_instance(types: str, arranged: _Arranged) -> table.Batched:
@@ -436,8 +437,8 @@ def _batched_instance(types: str, arranged: _Arranged) -> table.Batched:
     size, size_c = arranged.sizes[0], arranged.sizes[3]
     m, n, k = arranged.m, arranged.n, arranged.k
 
-    def shared_bytes(count):  # at most: every row and product padded
-        return count * max((m * (k + 16 // size) + k * (n + 16 // size)) * size + 64, m * n * size_c) + 64
+    def shared_bytes(count):
+        return max(count * (m * k + k * n) * size + 32, count * m * n * size_c)
 
     fits = shared_bytes(products) <= table.BATCHED_SHARED_BYTES
     while shared_bytes(products) > table.BATCHED_SHARED_BYTES and products > 1:
@@ -517,6 +518,8 @@ _plans: dict = {}
 
 def matmul(a, b, out, kernel: MicroKernel | None, threads: int | None):
     """``pysimd.matmul`` on CUDA arrays."""
+    if not backend().available:
+        raise UnavailableError(backend().reason)
     if threads is not None:
         raise OptionError(f"threads={threads} is for arrays on the CPU: leave it out for arrays on a GPU")
     key = None

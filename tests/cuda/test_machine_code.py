@@ -1,0 +1,125 @@
+"""Every CUDA kernel is compiled for four architectures and its machine code read. Needs no GPU."""
+
+import re
+
+import cuda_machine_code as machine
+import pytest
+from pysimd.gpu_kernels import table
+
+from pysimd.backends import cuda
+from pysimd.ratio import tile_ratio
+
+pytestmark = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
+
+CASES = [
+    pytest.param(row, which, entry, arch, id=f"{row.name}-{which}-sm_{arch}")
+    for arch in machine.ARCHITECTURES
+    for row in table.KERNELS
+    if int(row.requires[3:]) <= arch
+    for which, entry in machine.entries_to_check(row).items()
+]
+
+SHAPES = (("f32", 4), ("f32", 8), ("f32", 16), ("f32", 32), ("f32", 3), ("f32", 6), ("f32", 12), ("f32", 7))
+SHAPES += (("f64", 8), ("f64", 6), ("f16", 16), ("f16", 12), ("bf16f32", 16), ("i8i32", 16), ("i8i32", 3))
+
+
+def batched(types, size):
+    return table.Batched(types, size, size, size, *cuda.tiling(types, size, size, size))
+
+
+BATCHED = [
+    pytest.param(batched(types, size), arch, id=f"{types}-{size}-sm_{arch}")
+    for arch in machine.ARCHITECTURES
+    for types, size in SHAPES
+    if arch in (75, 90) or size in (3, 4, 16)
+]
+ODD = table.Batched("f32", 7, 5, 9, 4, 5, 8, "STRIDED", True, "SHARED", False, False)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def everything():
+    """Compiled side by side before the first test."""
+    rows = [(row.source, entry, arch) for row, _, entry, arch in (case.values for case in CASES)]
+    shapes = [(table.BATCHED, instance.entry, arch) for instance, arch in (case.values for case in BATCHED)]
+    machine.compile_all([*rows, *shapes])
+
+
+def element_bytes(row):
+    return {"f32": 4, "f64": 8, "i8i32": 1}.get(row.types, 2)
+
+
+def macs(instruction, row):
+    """Multiply-adds of one instruction: in a lane, or in a warp for the tensor cores, whose name tells the shape."""
+    shape = re.match(r"[HI]MMA\.(16816|1688|16832|8816|8832)", instruction)
+    if shape is None:
+        return row.macs
+    return {"16816": 2048, "1688": 1024, "16832": 4096, "8816": 1024, "8832": 2048}[shape[1]]
+
+
+@pytest.mark.parametrize(("row", "which", "entry", "arch"), CASES)
+class TestKernel:
+    def test_nothing_in_local_memory(self, row, which, entry, arch):
+        """No spills and no stack: sums stay in registers."""
+        assert machine.compiled(row.source, entry, arch).count("LDL", "STL") == 0
+
+    def test_denormals_are_kept(self, row, which, entry, arch):
+        """CuPy compiles with -ftz=true; no multiply-add may follow it."""
+        code = machine.compiled(row.source, entry, arch)
+        assert not [
+            x.name for x in code.instructions if x.name.startswith(("FFMA", "FADD", "FMUL")) and ".FTZ" in x.name
+        ]
+
+    def test_instruction(self, row, which, entry, arch):
+        assert machine.compiled(row.source, entry, arch).count(row.instruction) > 0
+
+    def test_ratio_in_the_hot_loop(self, row, which, entry, arch):
+        """Multiply-adds per element loaded are those of the tile, counted."""
+        if row.form == "wmma" and which != "fast":
+            pytest.skip("the loop copies through shared memory")
+        loop = machine.compiled(row.source, entry, arch).hot_loop(row.instruction)
+        lanes = 32 if row.form == "wmma" else 1
+        loaded = sum(x.bytes_loaded() for x in loop) * lanes / element_bytes(row)
+        multiplied = sum(macs(x.name, row) for x in loop if x.name.startswith(row.instruction) and not x.moves())
+        assert multiplied / loaded == tile_ratio(row.form, row.mr, row.nr, 1, 1).value
+
+    def test_wide_accesses(self, row, which, entry, arch):
+        """Aligned operands are loaded, and aligned rows of C stored, in the widest pieces there are."""
+        if which != "fast":
+            pytest.skip("takes any strides")
+        code = machine.compiled(row.source, entry, arch)
+        if row.form == "inner":  # its lanes store one element each
+            assert {x.name.split("E.")[1][:3] for x in code.hot_loop(row.instruction) if x.bytes_loaded()} == {"128"}
+            return
+        c_bytes = 4 if row.form == "wmma" else row.nr * {"f64": 8, "f16": 2}.get(row.types, 4) * row.tiles
+        assert code.count("STG.E.128" if c_bytes >= 16 or row.form == "wmma" else "STG.E.64") > 0
+        if row.form != "wmma":
+            widths = [x.bytes_loaded() for x in code.hot_loop(row.instruction) if x.bytes_loaded()]
+            assert min(widths) >= min(8, row.nr * element_bytes(row) * row.tiles)
+
+    def test_no_store_in_the_hot_loop(self, row, which, entry, arch):
+        loop = machine.compiled(row.source, entry, arch).hot_loop(row.instruction)
+        assert not [x.name for x in loop if x.name.startswith(("STG", "ST."))]
+
+
+@pytest.mark.parametrize(("instance", "arch"), BATCHED)
+class TestBatched:
+    def test_nothing_in_local_memory(self, instance, arch):
+        assert machine.compiled(table.BATCHED, instance.entry, arch).count("LDL", "STL") == 0
+
+    def test_wide_copies(self, instance, arch):
+        """Whatever the size of the products, memory is read and written 16 bytes at a time."""
+        code = machine.compiled(table.BATCHED, instance.entry, arch)
+        assert code.count("LDGSTS.E.BYPASS.128" if arch >= 80 else "LDG.E.128") > 0
+        assert code.count("STG.E.128") > 0
+
+    def test_multiply_adds(self, instance, arch):
+        """The tile of a thread, all k: nothing more (unless the loop over k is kept), and in the right instruction."""
+        code = machine.compiled(table.BATCHED, instance.entry, arch)
+        name = {"f64": "DFMA", "i8i32": "IDP.4A"}.get(instance.types, "FFMA")
+        k = -(-instance.k // 4) if name == "IDP.4A" else instance.k
+        found, whole = code.count(name), instance.tm * instance.tn * k
+        assert found == whole if whole <= 512 else whole % found == 0
+
+
+def test_any_strides_compile():
+    assert machine.compiled(table.BATCHED, ODD.entry, 90).count("LDL", "STL") == 0

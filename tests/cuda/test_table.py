@@ -1,0 +1,151 @@
+"""The table, the files and the numbers that the host works out. Needs neither CuPy nor a GPU."""
+
+import re
+from importlib.resources import files
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from pysimd.gpu_kernels import table
+
+import pysimd
+from pysimd import dtypes
+from pysimd.backends import cuda, nvrtc
+from pysimd.ratio import tile_ratio
+
+LABELS = ("contract", "tile", "regs", "per k", "ratio", "rounding", "needs", "idea", "lanes", "launch", "smem")
+MICRO = files("pysimd.gpu_kernels").joinpath("micro")
+SOURCES = sorted({row.source for row in table.KERNELS} | {table.BATCHED})
+
+
+def header(source):
+    """Label and text of a file's header."""
+    text = MICRO.joinpath(source).read_text()
+    lines = text[: text.index("*/")].splitlines()[1:]
+    found, label = {}, None
+    for line in lines:
+        match = re.match(r" \* (\w+(?: k)?)\s{2,}(.*)", line)
+        if match:
+            label, found[match[1]] = match[1], match[2]
+        elif label:
+            found[label] += " " + line.lstrip(" *").strip()
+    return found
+
+
+@pytest.mark.parametrize("row", table.KERNELS, ids=lambda row: row.name)
+def test_name_follows_from_the_row(row):
+    assert row.name == f"cuda_{row.types}_{row.form}_{row.mr}x{row.nr}"
+    assert row.types in dtypes.FAMILIES
+    assert row.requires in table.REQUIRES
+
+
+def test_rows_are_sorted_and_unique():
+    names = [row.name for row in table.KERNELS]
+    assert names == sorted(set(names))
+
+
+def test_every_file_is_used():
+    assert sorted(x.name for x in MICRO.iterdir() if x.name.endswith(".cu")) == SOURCES
+    included = set(re.findall(r'#include "(\w+\.cuh)"', "".join(MICRO.joinpath(s).read_text() for s in SOURCES)))
+    assert {x.name for x in MICRO.iterdir() if x.name.endswith(".cuh")} == included
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_header_labels(source):
+    assert sorted(header(source)) == sorted(LABELS)
+
+
+@pytest.mark.parametrize("row", table.KERNELS, ids=lambda row: row.name)
+def test_header_says_what_the_row_says(row):
+    labels = header(row.source)
+    stem = row.source.removesuffix(".cu")
+    assert row.name == stem or row.name in labels["tile"]
+    assert row.requires in labels["needs"]
+    assert f"{tile_ratio(row.form, row.mr, row.nr, 1, 1).value:.2f}" in labels["ratio"]
+    lanes = labels["lanes"].split()[0]
+    assert lanes == str(row.lanes) or lanes == "MR*NR"
+
+
+@pytest.mark.parametrize("row", table.KERNELS, ids=lambda row: row.name)
+def test_kernel_shows_its_row(row):
+    kernel = pysimd.kernel(row.name)
+    assert (kernel.backend, kernel.target, kernel.form, kernel.types) == ("cuda", "cuda", row.form, row.types)
+    assert kernel.ratio.value == tile_ratio(row.form, row.mr, row.nr, 1, 1).value
+    assert kernel.source.startswith("/* ")
+    assert bool(kernel.unavailable_reason) != kernel.available
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_headers_are_written_into_the_source_once(source):
+    text = nvrtc.source(source)
+    assert '#include "' not in text
+    assert text.count("struct Call {") == 1
+    assert text.splitlines()[0] == f'#line 1 "{source}"'
+
+
+def test_call_has_the_size_of_the_struct():
+    text = MICRO.joinpath("call.cuh").read_text()
+    struct = re.search(r"struct Call \{(.*?)\};", text, re.DOTALL)[1]
+    struct = re.sub(r"/\*.*?\*/", "", struct)
+    fields = re.findall(r"(\w+)(\[DIMS\])?(?=[,;])", struct)
+    assert sum(cuda._DIMS if array else 1 for _, array in fields) * 8 == cuda._CALL.itemsize
+
+
+@pytest.mark.parametrize("types", table.BATCHED_TYPES)
+def test_every_tiling_fits(types):
+    """Threads and shared memory of a block stay within what every device has, for every small shape."""
+    family = dtypes.FAMILIES[types]
+    size, size_c = dtypes.dtype_of(family.a).itemsize, dtypes.dtype_of(family.c).itemsize
+    for m in range(1, table.BATCHED_MOST_MN + 1):
+        for n in range(1, table.BATCHED_MOST_MN + 1):
+            for k in (0, 1, 2, 3, 7, 8, 16, 31, 33, table.BATCHED_MOST_K):
+                a, b, c = (_fake((5000, *shape), s) for shape, s in (((m, k), size), ((k, n), size), ((m, n), size_c)))
+                instance = cuda._batched_instance(types, cuda._Arranged(a, b, None, c))
+                assert instance.threads <= 1024
+                taken = max(instance.products * (m * k + k * n) * size, instance.products * m * n * size_c)
+                assert taken + 32 <= table.BATCHED_SHARED_BYTES or instance.products == 1
+                assert instance.tm * instance.tn * (size_c // 4 or 1) <= 64
+                if "CHUNK" in (instance.a, instance.b) or instance.whole:
+                    assert instance.products * m * n * size_c % 16 == 0
+
+
+def _fake(shape, size, strides=None, pointer=1 << 20):
+    """As much of an array as the host looks at."""
+    if strides is None:
+        strides = tuple(size * int(np.prod(shape[d + 1 :])) for d in range(len(shape)))
+    return SimpleNamespace(
+        shape=shape, strides=strides, itemsize=size, ndim=len(shape), data=SimpleNamespace(ptr=pointer)
+    )
+
+
+LAYOUTS = {
+    "rows": ((8, 64), (256, 4), "ALONG_K"),
+    "packed panel": ((8, 64), (4, 32), "PACKED"),
+    "columns with gaps": ((8, 64), (4, 64), "ALONG_R"),
+    "rows of an odd length": ((8, 65), (260, 4), "ANY"),
+    "backwards": ((8, 64), (256, -4), "ANY"),
+    "all the same": ((8, 64), (0, 0), "ANY"),
+    "one row repeated": ((8, 64), (0, 4), "ALONG_K"),
+}
+
+
+@pytest.mark.parametrize("case", LAYOUTS)
+def test_layout_of_a(case):
+    shape, strides, expected = LAYOUTS[case]
+    a, b, c = _fake(shape, 4, strides), _fake((shape[1], 8), 4), _fake((8, 8), 4)
+    arranged = cuda._Arranged(a, b, None, c)
+    assert cuda._layout(arranged, 0, 8, ("ALONG_K", "ALONG_R", "PACKED")) == expected
+    a.data.ptr += 4
+    assert cuda._layout(cuda._Arranged(a, b, None, c), 0, 8, ("ALONG_K", "ALONG_R", "PACKED")) == "ANY"
+
+
+def test_many_batch_dimensions_are_cut_into_calls():
+    """Six dimensions that do not merge: four in a Call, the others walked by the host."""
+    batch = (2, 3, 2, 3, 2, 3)
+    a = _fake((*batch, 4, 4), 4)
+    a.strides = (*(s if d % 2 else 0 for d, s in enumerate(a.strides[:-2])), 16, 4)
+    b, c = _fake((4, 4), 4), _fake((*batch, 4, 4), 4)
+    calls = list(cuda._Arranged(a, b, None, c).calls(False))
+    assert len(calls) == 6
+    assert all(int(call[cuda._BATCH]) == 36 for call in calls)
+    assert len({int(call[3]) for call in calls}) == 6
