@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "kernel.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -128,8 +129,15 @@ static void interleave(const pysimd_kernel *kernel, int64_t p, int64_t k, int64_
             _mm_storeu_si128(t + 2, _mm_xor_si128(offset, _mm_unpacklo_epi16(hi01, hi23)));
             _mm_storeu_si128(t + 3, _mm_xor_si128(offset, _mm_unpackhi_epi16(hi01, hi23)));
         }
+        for (; j + 4 <= n; j += 4) {
+            const char *f = b + p * rs + j;
+            const __m128i r0 = _mm_cvtsi32_si128(get_i32(f)), r1 = _mm_cvtsi32_si128(get_i32(f + rs)),
+                          r2 = _mm_cvtsi32_si128(get_i32(f + 2 * rs)), r3 = _mm_cvtsi32_si128(get_i32(f + 3 * rs));
+            const __m128i four = _mm_unpacklo_epi16(_mm_unpacklo_epi8(r0, r1), _mm_unpacklo_epi8(r2, r3));
+            _mm_storeu_si128((__m128i *)(to + 4 * j), _mm_xor_si128(offset, four));
+        }
     }
-    if (cs == 1 && rows == group && group == 2 && size_b(kernel) == 2 && !wide(kernel)) /* 16-bit values, eight columns */
+    if (cs == 1 && rows == group && group == 2 && size_b(kernel) == 2 && !wide(kernel)) { /* 16-bit values */
         for (; j + 8 <= n; j += 8) {
             const char *f = b + 2 * (p * rs + j);
             const __m128i r0 = _mm_loadu_si128((const __m128i *)f), r1 = _mm_loadu_si128((const __m128i *)(f + 2 * rs));
@@ -137,6 +145,24 @@ static void interleave(const pysimd_kernel *kernel, int64_t p, int64_t k, int64_
             _mm_storeu_si128(t, _mm_unpacklo_epi16(r0, r1));
             _mm_storeu_si128(t + 1, _mm_unpackhi_epi16(r0, r1));
         }
+        for (; j + 4 <= n; j += 4) {
+            const char *f = b + 2 * (p * rs + j);
+            const __m128i r0 = _mm_loadl_epi64((const __m128i *)f), r1 = _mm_loadl_epi64((const __m128i *)(f + 2 * rs));
+            _mm_storeu_si128((__m128i *)(to + 4 * j), _mm_unpacklo_epi16(r0, r1));
+        }
+    }
+    if (wide(kernel) && cs == 1 && rows == group) { /* bytes widened to pairs of int16, eight columns at a time */
+        const __m128i zero = _mm_setzero_si128();
+        for (; j + 8 <= n; j += 8) {
+            const char *f = b + p * rs + j;
+            const __m128i r0 = _mm_loadl_epi64((const __m128i *)f), r1 = _mm_loadl_epi64((const __m128i *)(f + rs));
+            const __m128i w0 = _mm_srai_epi16(_mm_unpacklo_epi8(zero, r0), 8);
+            const __m128i w1 = _mm_srai_epi16(_mm_unpacklo_epi8(zero, r1), 8);
+            __m128i *t = (__m128i *)(to + 4 * j);
+            _mm_storeu_si128(t, _mm_unpacklo_epi16(w0, w1));
+            _mm_storeu_si128(t + 1, _mm_unpackhi_epi16(w0, w1));
+        }
+    }
 #endif
     for (; j < n; j++)
         for (int q = 0; q < group; q++) {

@@ -54,7 +54,10 @@ def matmul(a, b, *, out=None, kernel=None, threads=None):
         if out is None and type(a) is np.ndarray and type(b) is np.ndarray:
             dtype = _RESULTS.get(a.dtype)
             if dtype is not None:  # a guess: the short way checks it against a and b, and the long way starts anew
-                result = np.empty(a.shape[:-1] + b.shape[-1:], dtype)
+                try:
+                    result = np.empty(a.shape[:-1] + b.shape[-1:], dtype)
+                except MemoryError:  # a product that large, or shapes that do not agree: not for the short way
+                    result = None
         if _short_way(id(a), id(b), id(result)):
             return result
     return _matmul(a, b, out, kernel, threads)

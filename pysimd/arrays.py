@@ -76,8 +76,11 @@ def check_inner(a: tuple[int, ...], b: tuple[int, ...]) -> None:
 
 def broadcast_batch(shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
     """The common shape of the batch dimensions (all but the last two)."""
+    batches = [shape[:-2] for shape in shapes.values()]
+    if all(batch == batches[0] for batch in batches):
+        return batches[0]  # the common case, and np.broadcast_shapes takes microseconds
     try:
-        return np.broadcast_shapes(*(shape[:-2] for shape in shapes.values()))
+        return np.broadcast_shapes(*batches)
     except ValueError:
         listed = ", ".join(f"{name} {shape[:-2]} (of {shape})" for name, shape in shapes.items())
         raise ShapeError(f"batch dimensions do not broadcast: {listed}") from None

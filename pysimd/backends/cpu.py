@@ -10,7 +10,6 @@ import math
 import os
 import platform
 import sys
-import warnings
 from functools import cache
 from pathlib import Path
 
@@ -315,6 +314,7 @@ def _run_product(row, product, _owner) -> None:
 
 # --- matmul ---
 
+
 def left_to_blas(types: str, m: int, n: int, k: int) -> bool:
     """Whether ``matmul`` hands a product of these sizes to NumPy's BLAS when no kernel is named."""
     return types in ("f32", "f64") and m * n * k >= BLAS_MACS and "PYSIMD_ISA" not in os.environ
@@ -348,7 +348,7 @@ def matmul(a, b, out, kernel: MicroKernel | None, threads: int | None):
             out = out[..., None] if a_vector and b_vector else out
     if kernel is None and left_to_blas(family.name, m, n, k):
         # NumPy warns of NaN and infinity in the product; here they are values like others.
-        with np.errstate(all="ignore"), warnings.catch_warnings():
+        with np.errstate(all="ignore"):
             result = np.matmul(a, b, out=out)
     else:
         row = _row(kernel.name) if kernel else lib.pysimd_choose(_TYPES[family.name], n)
