@@ -1,8 +1,8 @@
 """CPU speed beside the peers of the same run: ``python benchmarks/cpu.py [--out FILE.json] [--seconds S]``.
 
 Sections:
-    batched   C[i] = A[i] B[i], 4x4, 8x8, 16x16, in cache and in memory, one thread, ns per product: "pysimd" is the call
-              from Python; "pysimd in C" repeats it below Python, as the compiled peers are
+    batched   C[i] = A[i] B[i], 4x4, 8x8, 16x16, in cache and in memory, one thread, ns per product;
+              "pysimd" is called from Python, "pysimd in C" repeats it below Python, as the compiled peers are
     one       a single product from Python, with out=, new, and bound: ns per call
     tiles     every kernel on packed panels in cache (K = 256), beside the peak of its target and type
     threads   the large batches with one and two threads

@@ -1,7 +1,7 @@
 """The peers of a CPU benchmark: NumPy always; PyTorch, Numba, Eigen and LIBXSMM where they are installed.
 
-A peer is a function ``f(a, b, out, calls)`` on C-contiguous float32 batches, which does the product ``calls`` times: the
-compiled ones repeat it in C, the Python ones from Python, as they would be used.
+A peer is a function ``f(a, b, out, calls)`` on C-contiguous float32 batches, which does the product ``calls`` times;
+the compiled ones repeat it in C, the Python ones from Python, as they would be used.
 """
 
 from __future__ import annotations

@@ -1,0 +1,104 @@
+"""Make README's table and the plot from recorded results: ``python benchmarks/render.py``.
+
+Reads benchmarks/results/cpu.json (made by ``python benchmarks/cpu.py --out benchmarks/results/cpu.json``); writes
+benchmarks/results/cpu_batched.png and the text between the markers ``bench:begin`` and ``bench:end`` of README.md.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+
+
+def short(name: str) -> str:
+    """A contender's name without its version."""
+    return name.split(" 2.")[0].split(" 0.")[0]
+
+
+def contenders(rows) -> list[str]:
+    """All names, ours first."""
+    names = dict.fromkeys(name for row in rows for name in row["median_ns"])
+    return sorted(names, key=lambda name: not name.startswith("pysimd"))
+
+
+def table(document) -> str:
+    rows = document["batched"]
+    names = contenders(rows)
+    head = ["product", "batch", *map(short, names), "floor: fma", "floor: memory"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for row in rows:
+        cells = [f"{row['size']}x{row['size']}", f"{row['batch']:,}"]
+        cells += [f"{row['median_ns'][n]:.1f}" if n in row["median_ns"] else "" for n in names]
+        cells += [f"{row['fma_limit_ns']:.1f}", f"{row['memory_limit_ns']:.1f}"]
+        lines.append("| " + " | ".join(cells) + " |")
+    machine = document["machine"]
+    versions = ", ".join(n for n in names if not n.startswith("pysimd"))
+    calls = document["one"][0]["median_ns"]
+    return "\n".join(
+        [
+            "float32, nanoseconds per product, one thread, median of 25 turns with all contenders in one run; lower is "
+            f"better. {machine['device']} with {features(machine)}, {versions}, NumPy on {machine['numpy_blas'][0]}; "
+            f"{machine['date']}, commit {machine['commit']}.",
+            "",
+            *lines,
+            "",
+            "The floors are what this machine takes for the multiply-adds alone and for moving A, B and C alone. "
+            '"pysimd" is called from Python, which costs the smallest batches most; "pysimd in C" is repeated below '
+            "Python, as Eigen and LIBXSMM are.",
+            "",
+            f"One 4x4 product from Python: numpy.matmul(out=) {calls['numpy.matmul(out=)']:.0f} ns, "
+            f"pysimd.matmul(out=) {calls['pysimd.matmul(out=)']:.0f} ns, "
+            f"a bound kernel {calls['pysimd bound']:.0f} ns.",
+            "",
+            "![time per product](benchmarks/results/cpu_batched.png)",
+        ]
+    )
+
+
+def features(machine) -> str:
+    return "AVX-512" if "avx512f" in machine["features"] else "AVX2" if "avx2" in machine["features"] else "SSE2"
+
+
+def plot(document, path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    rows = document["batched"]
+    names = contenders(rows)
+    figure, axes = plt.subplots(figsize=(11, 4.5), layout="constrained")
+    width = 0.8 / len(names)
+    colours = ["#0b5394", "#6fa8dc", *plt.get_cmap("Greys")([0.35, 0.45, 0.55, 0.65, 0.75])]
+    for i, name in enumerate(names):
+        x = [j + (i - len(names) / 2 + 0.5) * width for j in range(len(rows))]
+        axes.bar(x, [row["median_ns"].get(name, 0) for row in rows], width, label=short(name), color=colours[i % 7])
+    for j, row in enumerate(rows):
+        floor = max(row["fma_limit_ns"], row["memory_limit_ns"])
+        axes.plot([j - 0.42, j + 0.42], [floor, floor], color="#cc0000", linewidth=1.5, label=None if j else "floor")
+    axes.set_yscale("log")
+    axes.set_xticks(range(len(rows)), [f"{r['size']}x{r['size']}\n{r['batch']:,}" for r in rows])
+    axes.set_ylabel("ns per product (log scale)")
+    axes.set_xlabel("product and batch")
+    axes.set_title("C[i] = A[i] B[i], float32, one thread: lower is better")
+    axes.legend(ncols=4, frameon=False, fontsize=9)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=130)
+
+
+def main() -> None:
+    document = json.loads((RESULTS / "cpu.json").read_text())
+    plot(document, RESULTS / "cpu_batched.png")
+    readme = ROOT / "README.md"
+    text = readme.read_text()
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    readme.write_text(f"{before}{BEGIN}\n{table(document)}\n{END}{after}")
+
+
+if __name__ == "__main__":
+    main()
