@@ -6,8 +6,8 @@
  * per k     1 vfmadd231ps  1 vbroadcastf32x4 (row p of B in every lane)  1 vpermilps (a[i,p] across lane i)
  *           and 1/4 of the load of A, which brings a[i,p..p+3] to lane i
  * ratio     16 FMA / 8 elements loaded = 2.00  (inner product 0.50); no horizontal reduction
- * rounding  the first product rounded, then one fma per term, p ascending; from K = 8 on p = 4.. in four chains (p mod 4),
- *           summed as a tree; then one add into C
+ * rounding  the first product rounded, then one fma per term, p ascending; from K = 8 on p = 4.. in four chains
+ *           (p mod 4), summed as a tree; then one add into C
  * needs     avx512f
  * bound     the permute and the fma share two ports on Intel: 8 operations, 4 cycles for K = 4
  * idea      the rank-1 update of Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008),
@@ -122,8 +122,8 @@ INLINE void loop(const pysimd_call *s, int m, int n, int64_t k, int64_t rs_a, in
         put(c, rs_c, m, n, flags, product(m, n, k, a, rs_a, cs_a, b, rs_b));
 }
 
-/* 4x4 arrays one behind the other: four products share their address arithmetic, which competes for the ports of permute
- * and fma. */
+/* 4x4 arrays one behind the other: four products share their address arithmetic, which competes for the ports of
+ * permute and fma. */
 INLINE void loop_dense(const pysimd_call *s, int flags)
 {
     const float *a = s->a, *b = s->b;
@@ -146,7 +146,8 @@ INLINE void loop_dense(const pysimd_call *s, int flags)
 
 void avx512_f32_outer_4x4_batch(const pysimd_call *s)
 {
-    const int tile = s->m == 4 && s->n == 4 && s->k == 4 && s->cs_a == 1 && s->rs_a == 4 && s->rs_b == 4 && s->rs_c == 4;
+    const int tile =
+        s->m == 4 && s->n == 4 && s->k == 4 && s->cs_a == 1 && s->rs_a == 4 && s->rs_b == 4 && s->rs_c == 4;
     if (tile && s->bs_a == 16 && s->bs_b == 16 && s->bs_c == 16 && s->flags & PYSIMD_ZERO) {
         if (s->flags & PYSIMD_STREAM)
             loop_dense(s, PYSIMD_ZERO | PYSIMD_STREAM);

@@ -55,7 +55,8 @@ INLINE __m512 pair_of(__m512 pairs, int i)
 
 /* `packed`: the columns of A are eight adjacent floats (rs_a = 1), two of them interleaved like rows of B. */
 INLINE void tile(const int M, int n, int64_t k, const float *a, int64_t rs_a, int64_t cs_a, const int packed,
-                 const float *b, int64_t rs_b, float *c, int64_t rs_c, int flags, const float *soon_a, const float *soon_b)
+                 const float *b, int64_t rs_b, float *c, int64_t rs_c, int flags, const float *soon_a,
+                 const float *soon_b)
 {
     const __mmask8 some = (__mmask8)((1 << n) - 1);
     __m512 acc[8];

@@ -1,5 +1,5 @@
-/* driver.c: cuts products into tiles, packs what a kernel cannot read in place, walks the batch, splits it over threads.
- * Compiled for the baseline processor.
+/* driver.c: cuts products into tiles, packs what a kernel cannot read in place, walks the batch, splits it over
+ * threads. Compiled for the baseline processor.
  *
  * Threads are made for the call and joined before it returns: a pool would save some 20 microseconds per thread, but
  * would not survive a fork (nor does OpenMP's), and only calls that take far longer ask for a second thread.
@@ -156,7 +156,8 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     if (units < threads) threads = units < 1 ? 1 : (int)units;
     for (int t = 0; t < threads; t++) {
         const int64_t lo = units * t / threads, hi = units * (t + 1) / threads;
-        pieces[t] = (work){.kernel = kernel, .product = product, .first = 0, .count = batch, .row0 = 0, .row1 = product->m};
+        pieces[t] =
+            (work){.kernel = kernel, .product = product, .first = 0, .count = batch, .row0 = 0, .row1 = product->m};
         if (by_rows) {
             pieces[t].row0 = lo * tile;
             pieces[t].row1 = hi * tile < product->m ? hi * tile : product->m;

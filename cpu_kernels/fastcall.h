@@ -12,8 +12,8 @@ void pysimd_fast_types(uintptr_t ndarray, int types, uintptr_t dtype_a, uintptr_
 void pysimd_fast_limits(int64_t product_macs, int64_t macs, int64_t bytes);
 
 /* out = a @ b, given the addresses of three objects. Returns 1 if done; 0 if this is not the simplest case (three
- * C-contiguous arrays of known dtypes and equal batch shape, `out` writable and apart from a and b, all within the limits):
- * nothing is then touched, and the general path finds out what is asked or what is wrong. */
+ * C-contiguous arrays of known dtypes and equal batch shape, `out` writable and apart from a and b, all within the
+ * limits): nothing is then touched, and the general path finds out what is asked or what is wrong. */
 int pysimd_fast_matmul(uintptr_t a, uintptr_t b, uintptr_t out);
 
 /* The data pointer, dimension count and byte size of the array at this address, for a self-test of the layout. */

@@ -1,5 +1,5 @@
-/* features.c: what this CPU can run, by CPUID bit and by XGETBV: the processor may have wide registers that the operating
- * system does not save. Compiled for the baseline processor. */
+/* features.c: what this CPU can run, by CPUID bit and by XGETBV: the processor may have wide registers that the
+ * operating system does not save. Compiled for the baseline processor. */
 #include "registry.h"
 
 const char *const pysimd_feature_names[] = {"sse2",     "avx",      "avx2",     "fma",         "avx512f",

@@ -6,8 +6,8 @@
  * per k     4 multiply-adds of 4 lanes  1 row of 4  4 broadcasts
  * ratio     4*4 / (4+4) = 2.00 FMA per element loaded (inner product 0.50)
  *           4 / 5 = 0.80 counted in vector operations
- * rounding  one product and one sum per term (fused where the compiler may), k ascending from 0 (from K = 8 on even and odd k
- *           apart, then summed), then one add into C
+ * rounding  one product and one sum per term (fused where the compiler may), k ascending from 0 (from K = 8
+ *           on even and odd k apart, then summed), then one add into C
  * needs     nothing
  * idea      Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008); code written here
  */

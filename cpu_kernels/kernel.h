@@ -26,9 +26,9 @@ INLINE float get_f32(const void *p) { float x; memcpy(&x, p, sizeof x); return x
 INLINE double get_f64(const void *p) { double x; memcpy(&x, p, sizeof x); return x; }
 INLINE int32_t get_i32(const void *p) { int32_t x; memcpy(&x, p, sizeof x); return x; }
 
-/* Asks for the `bytes` at p, which belong to a product to come. Only streams from memory gain by it, because the hardware's
- * prefetch does not look far enough: a million 4x4 take 7.3 ns each with it and 8.2 without, where moving the data alone
- * takes 7.2 (1 to 4 KiB ahead, Granite Rapids Xeon). */
+/* Asks for the `bytes` at p, which belong to a product to come. Only streams from memory gain by it, because the
+ * hardware's prefetch does not look far enough: a million 4x4 take 7.3 ns each with it and 8.2 without, where moving
+ * the data alone takes 7.2 (1 to 4 KiB ahead, a Xeon of the AMX generation). */
 enum { AHEAD_BYTES = 4096 };
 INLINE void prefetch(const void *p, int bytes)
 {

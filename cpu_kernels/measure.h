@@ -4,11 +4,11 @@
 
 #include "driver.h"
 
-/* Nanoseconds per call of kernel->run on panels in cache, K = k groups: the best of `rounds` rounds of `calls` calls. */
+/* Nanoseconds per call of kernel->run on panels in cache, K = k groups: the best of `rounds` rounds of `calls`. */
 double pysimd_time_tile(const pysimd_kernel *kernel, int64_t k, const void *a, const void *b, void *c, int64_t calls,
                         int rounds);
 
-/* A chain of independent multiply-adds in registers for one target and type: the rate the tiles are measured against. */
+/* A chain of independent multiply-adds in registers for one target and type: the rate the tiles are held to. */
 typedef struct {
     int target, types;
     int64_t macs;              /* multiply-adds of one step */
@@ -23,8 +23,8 @@ double pysimd_time_peak(int index, int64_t steps, int rounds);
 /* Nanoseconds per pysimd_multiply, without the call from Python: one round of `calls`. */
 double pysimd_time_multiply(const pysimd_kernel *kernel, const pysimd_product *product, int64_t calls);
 
-/* Nanoseconds for c = a + b over arrays of `bytes` (a multiple of 64, 16-byte aligned), the memory traffic of a product of
- * small matrices without its arithmetic; c past the caches if `stream`. The best of `rounds`. */
+/* Nanoseconds for c = a + b over arrays of `bytes` (a multiple of 64, 16-byte aligned), the memory traffic of a product
+ * of small matrices without its arithmetic; c past the caches if `stream`. The best of `rounds`. */
 double pysimd_time_traffic(const void *a, const void *b, void *c, int64_t bytes, int stream, int rounds);
 
 #endif

@@ -12,27 +12,32 @@
 enum { LANES = V(lanes), NV_MAX = NR / LANES, K_GROUP = V(k_group) };
 _Static_assert(NR % LANES == 0, "nr must be whole vectors");
 
-/* Five rows of A share a pointer (x86 addresses 0, 1, 2, 4 times a stride, and 3 times is a register of its own), so that
- * sixteen rows at any stride need six registers. HIDE keeps the compiler from deriving one pointer from another, which
- * costs a register each and puts them on the stack. */
+/* Five rows of A share a pointer (x86 addresses 0, 1, 2, 4 times a stride, and 3 times is a register of its own), so
+ * that sixteen rows at any stride need six registers. HIDE keeps the compiler from deriving one pointer from another,
+ * which costs a register each and puts them on the stack. */
 #define HIDE(x) __asm__("" : "+r"(x))
 #define ROW(i) ((const V(elem_a) *)(group[(i) / 5] + ((i) % 5 == 3 ? rs3 : (i) % 5 * rs)))
 enum { GROUPS = (MR + 4) / 5 };
 
-/* Fewer than eight chains of additions leave the multiply-adders waiting for their own results, so a small tile sums even
- * and odd k apart. A short K does not: there the next product of the batch fills the gap, and the extra sums cost. */
-enum { LINE_PER_STEP = NR * sizeof(V(elem_b)) };
+/* Fewer than eight chains of additions leave the multiply-adders waiting for their own results, so a small tile sums
+ * even and odd k apart. A short K does not: there the next product of the batch fills the gap, and the extra sums
+ * cost. */
 enum { FEW_CHAINS = MR * NV_MAX < 8, LONG_K = 8 };
 
+/* What one step asks for of a product to come, where A and B are square: a row of B and as much of A. All at once,
+ * before the product, is too much for the buffers of the cache: 16x16 then takes 1.3 times the time of its memory
+ * traffic, 1.17 so. */
+enum { LINE_PER_STEP = NR * sizeof(V(elem_b)) };
+
 /* Two steps share their address arithmetic where the distance of A's columns is known: it competes for the ports of the
- * fma (194 GFLOP/s against 185 for 14x32, K = 256, on a Granite Rapids Xeon; four steps: 183). A kernel whose step needs
- * every register says ALL_REGISTERS_TAKEN: gcc mixes the two steps, and then spills. */
+ * fma (194 GFLOP/s against 185 for 14x32, K = 256, on a Xeon of the AMX generation; four steps: 183). A kernel whose
+ * step needs every register says ALL_REGISTERS_TAKEN: gcc mixes the two steps, and then spills. */
 #ifndef ALL_REGISTERS_TAKEN
 #define ALL_REGISTERS_TAKEN 0
 #endif
 
 /* One k: a row of B, and each element of a column of A, `ahead` elements past the pointers to its rows. */
-#define STEP(sum, ahead)                                                                                                 \
+#define STEP(sum, ahead)                                                                                               \
     {                                                                                                                  \
         V(vec) row[NV_MAX];                                                                                            \
         UNROLL for (int j = 0; j < NV; j++) {                                                                          \
@@ -51,11 +56,11 @@ enum { FEW_CHAINS = MR * NV_MAX < 8, LONG_K = 8 };
     }
 #define ADVANCE(elements) UNROLL for (int g = 0; 5 * g < M; g++) group[g] += (elements) * (int64_t)sizeof *a
 
-/* M rows, NV vectors; the last vector holds `lanes` columns if `partial`. The first four arguments are constants; so are
- * the strides if `fixed`. */
+/* M rows, NV vectors; the last vector holds `lanes` columns if `partial`. The first four arguments are constants; so
+ * are the strides if `fixed`. */
 INLINE void tile(const int M, const int NV, const int partial, const int fixed, int lanes, int64_t k,
-                 const V(elem_a) *a, int64_t rs_a, int64_t cs_a, const V(elem_b) *b, int64_t rs_b, V(sum) *c, int64_t rs_c,
-                 int flags, const char *soon_a, const char *soon_b)
+                 const V(elem_a) *a, int64_t rs_a, int64_t cs_a, const V(elem_b) *b, int64_t rs_b, V(sum) *c,
+                 int64_t rs_c, int flags, const char *soon_a, const char *soon_b)
 {
     const V(mask) mask = V(first)(lanes);
     const int64_t rs = rs_a * (int64_t)sizeof *a;

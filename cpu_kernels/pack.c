@@ -62,7 +62,8 @@ static void copy_matrix(int64_t m, int64_t n, int size, const char *from, int64_
                        w = _mm_loadu_ps(f + 3 * cs);
                 _MM_TRANSPOSE4_PS(x, y, z, w);
                 float *t = (float *)to + i0 * ld + j;
-                _mm_storeu_ps(t, x), _mm_storeu_ps(t + ld, y), _mm_storeu_ps(t + 2 * ld, z), _mm_storeu_ps(t + 3 * ld, w);
+                _mm_storeu_ps(t, x), _mm_storeu_ps(t + ld, y), _mm_storeu_ps(t + 2 * ld, z),
+                    _mm_storeu_ps(t + 3 * ld, w);
             }
             for (; j < n; j++)
                 for (int64_t i = i0; i < i0 + 4; i++) memcpy(to + (i * ld + j) * 4, from + (i + j * cs) * 4, 4);

@@ -18,8 +18,8 @@ void PEAK(int64_t n)
 {
     V(vec) x, y;
     V(acc) sum[CHAINS];
-    /* Random bits in the low half of every 32-bit lane, small or denormal-free values by the high half: zeros would draw
-     * less power and so run at a higher clock than any real product. */
+    /* Random bits in the low half of every 32-bit lane, small or denormal-free values by the high half: zeros would
+     * draw less power and so run at a higher clock than any real product. */
     fill(&x, sizeof x, 1), fill(&y, sizeof y, 2);
     UNROLL for (int i = 0; i < CHAINS; i++) sum[i] = V(zero)();
     KEEP(y);

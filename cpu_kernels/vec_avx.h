@@ -1,4 +1,4 @@
-/* vec_avx.h: eight floats in a ymm. Shared by avx (mul and add) and avx2 (fma): FMA is known when the file is compiled. */
+/* vec_avx.h: eight floats in a ymm. Shared by avx (mul and add) and avx2 (fma): FMA is known at compile time. */
 #include <immintrin.h>
 #include <stdint.h>
 

@@ -1,4 +1,5 @@
-/* vec_avx512bf16.h: pairs of bfloat16 and float sums in a zmm. vdpbf16ps takes denormals as zero and flushes its result. */
+/* vec_avx512bf16.h: pairs of bfloat16 and float sums in a zmm. vdpbf16ps takes denormals as zero and flushes its
+ * result. */
 #include "vec_avx512.h"
 
 GROUP_LOADS(bf16x32, uint16_t, uint16_t)
