@@ -199,13 +199,13 @@ __global__ void __launch_bounds__((P * ((M + TM - 1) / TM) * ((N + TN - 1) / TN)
         else
             fetch_strided<Elem, TA ? K : M, TA ? M : K, THREADS>(
                 sa, (const Elem*)p.a, TA ? p.a_cs : p.a_rs, TA ? p.a_rs : p.a_cs, SA == SHARED ? 1 : products,
-                [&](int q) { return SA == SHARED ? (i64)0 : place(p, first + q).a; });
+                [&](int q) { return SA == SHARED ? (i64)0 : place(p, (u32)(first + q)).a; });
         if constexpr (SB == CHUNK)
             fetch_chunk<Elem, TB ? N : K, TB ? K : N, THREADS, P>(sb, (const Elem*)p.b + first * (K * N), products);
         else
             fetch_strided<Elem, TB ? N : K, TB ? K : N, THREADS>(
                 sb, (const Elem*)p.b, TB ? p.b_cs : p.b_rs, TB ? p.b_rs : p.b_cs, SB == SHARED ? 1 : products,
-                [&](int q) { return SB == SHARED ? (i64)0 : place(p, first + q).b; });
+                [&](int q) { return SB == SHARED ? (i64)0 : place(p, (u32)(first + q)).b; });
         wait_copies();
         __syncthreads();
     }
@@ -261,7 +261,7 @@ __global__ void __launch_bounds__((P * ((M + TM - 1) / TM) * ((N + TN - 1) / TN)
         for (int x = threadIdx.x; x < vectors; x += THREADS) __stwb((uint4*)c + x, ((const uint4*)out)[x]);
         for (int x = vectors * VO + threadIdx.x; x < count; x += THREADS) c[x] = out[x];
     } else if (active) {
-        Out* c = WHOLE ? (Out*)p.c + (first + q) * (M * N) : (Out*)p.c + place(p, first + q).c;
+        Out* c = WHOLE ? (Out*)p.c + (first + q) * (M * N) : (Out*)p.c + place(p, (u32)(first + q)).c;
 #pragma unroll
         for (int i = 0; i < TM; ++i) {
             if (M % TM != 0 && i0 + i >= M) break;

@@ -7,7 +7,8 @@
  *
  * Strides count elements and may be zero or negative (those of C are never zero along a dimension longer than 1). The
  * batch has up to 4 dimensions, each with strides of its own; offsets are 64-bit throughout. Not one byte outside the
- * elements named above is read or written. C overlaps neither A nor B; C0 is C itself or apart from it.
+ * elements named above is read or written. C overlaps neither A nor B; C0 is C itself or apart from it. A launch has at
+ * most 2^31 tiles in all, so that counting them takes 32 bits; the host cuts larger batches.
  * Every field is 64 bits wide: on the host a Call is one array of int64.
  */
 typedef long long i64;
@@ -32,15 +33,14 @@ struct Place {
     i64 a, b, c0, c;
 };
 
-__device__ inline Place place(const Call& p, i64 index) {
+__device__ inline Place place(const Call& p, u32 index) {
     Place at = {0, 0, 0, 0};
 #pragma unroll 1
     for (int d = (int)p.ndim - 1; d >= 0; --d) {
-        i64 here = index;
+        u32 here = index;
         if (d > 0) {
-            /* 64-bit division is slow; few batches need it. */
-            i64 rest = (u64)index >> 32 ? index / p.shape[d] : (i64)((u32)index / (u32)p.shape[d]);
-            here = index - rest * p.shape[d];
+            u32 rest = index / (u32)p.shape[d];
+            here = index - rest * (u32)p.shape[d];
             index = rest;
         }
         at.a += here * p.a_batch[d];
@@ -60,19 +60,25 @@ struct Tile {
 };
 
 template <int MR, int NR, bool EDGE>
-__device__ inline Tile tile_of(const Call& p, i64 index) {
+__device__ inline Tile tile_of(const Call& p, u32 index) {
     Tile t;
     if (!EDGE && p.m == MR && p.n == NR) {
-        t = {place(p, index), 0, 0, MR, NR, index < p.batch};
+        t = {place(p, index), 0, 0, MR, NR, index < (u32)p.batch};
         return t;
     }
-    i64 down = (p.m + MR - 1) / MR, across = (p.n + NR - 1) / NR;
-    i64 product = index / (down * across), rest = index - product * (down * across);
-    t.i = rest / across * MR;
-    t.j = rest % across * NR;
+    u32 down = (u32)((p.m + MR - 1) / MR), across = (u32)((p.n + NR - 1) / NR);
+    u32 product = index / (down * across), rest = index - product * (down * across), row = rest / across;
+    t.i = (i64)row * MR;
+    t.j = (i64)(rest - row * across) * NR;
     t.rows = p.m - t.i < MR ? (int)(p.m - t.i) : MR;
     t.cols = p.n - t.j < NR ? (int)(p.n - t.j) : NR;
-    t.inside = product < p.batch;
+    t.inside = product < (u32)p.batch;
     t.at = place(p, product);
     return t;
+}
+
+/* Which group of LANES threads this thread belongs to. */
+template <int LANES>
+__device__ inline u32 group_index() {
+    return (u32)(((u64)blockIdx.x * blockDim.x + threadIdx.x) / LANES);
 }

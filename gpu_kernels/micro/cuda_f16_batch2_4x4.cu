@@ -51,7 +51,7 @@ __device__ inline void step(u32 (&acc)[MR][NR], const u32 (&fa)[MR][R], const u3
 template <Layout LA, Layout LB, bool EDGE>
 __global__ void __launch_bounds__(128) batch2_paired(const __grid_constant__ Call p) {
     constexpr int U = steps<u32>(LA, LB);
-    Tile t = tile_of<MR, NR, EDGE>(p, (i64)blockIdx.x * blockDim.x + threadIdx.x);
+    Tile t = tile_of<MR, NR, EDGE>(p, group_index<1>());
     if (!t.inside) return;
     const u32* a = (const u32*)p.a + t.at.a + t.i * p.a_rs;
     const u32* b = (const u32*)p.b + t.at.b + t.j * p.b_cs;
@@ -82,8 +82,8 @@ __global__ void __launch_bounds__(128) batch2_paired(const __grid_constant__ Cal
 /* Pairs put together element by element. */
 template <bool EDGE>
 __global__ void __launch_bounds__(128) batch2_gathered(const __grid_constant__ Call p) {
-    i64 index = (i64)blockIdx.x * blockDim.x + threadIdx.x;
-    i64 tiles = ((p.m + MR - 1) / MR) * ((p.n + NR - 1) / NR), pair_index = index / tiles;
+    u32 index = group_index<1>();
+    u32 tiles = (u32)((p.m + MR - 1) / MR) * (u32)((p.n + NR - 1) / NR), pair_index = index / tiles;
     Tile t = tile_of<MR, NR, EDGE>(p, 2 * pair_index * tiles + (index - pair_index * tiles));
     if (!t.inside) return;
     bool second = 2 * pair_index + 1 < p.batch;

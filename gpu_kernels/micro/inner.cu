@@ -21,9 +21,8 @@ __global__ void __launch_bounds__(128) inner(const __grid_constant__ Call p) {
     typedef typename Y::Elem Elem;
     typedef typename Y::Acc Acc;
     constexpr int U = steps<Elem>(LA, LB);
-    i64 index = (i64)blockIdx.x * blockDim.x + threadIdx.x;
-    Tile t = tile_of<MR, NR, EDGE>(p, index / (MR * NR));
-    int i = (int)(index % (MR * NR)) / NR, j = (int)(index % NR);
+    Tile t = tile_of<MR, NR, EDGE>(p, group_index<MR * NR>());
+    int i = threadIdx.x % (MR * NR) / NR, j = threadIdx.x % NR;
     if (!t.inside || (EDGE && (i >= t.rows || j >= t.cols))) return;
     t.i += i, t.j += j;
     const Elem* a = (const Elem*)p.a + t.at.a + t.i * p.a_rs;

@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(128) outer(const __grid_constant__ Call p) {
     typedef typename Y::Elem Elem;
     typedef typename Y::Acc Acc;
     constexpr int U = steps<Elem>(LA, LB);
-    Tile t = tile_of<MR, NR, EDGE>(p, (i64)blockIdx.x * blockDim.x + threadIdx.x);
+    Tile t = tile_of<MR, NR, EDGE>(p, group_index<1>());
     if (!t.inside) return;
     const Elem* a = (const Elem*)p.a + t.at.a + t.i * p.a_rs;
     const Elem* b = (const Elem*)p.b + t.at.b + t.j * p.b_cs;

@@ -66,9 +66,9 @@ struct Half {
 };
 
 template <int MR, int NR, Layout LA, Layout LB, bool EDGE>
-__global__ void __launch_bounds__(128) outer_half2(const __grid_constant__ Call p) {
+__global__ void __launch_bounds__(128, 1) outer_half2(const __grid_constant__ Call p) {
     constexpr int U = steps<u16>(LA, LB) < 2 ? 2 : 4;
-    Tile t = tile_of<MR, NR, EDGE>(p, (i64)blockIdx.x * blockDim.x + threadIdx.x);
+    Tile t = tile_of<MR, NR, EDGE>(p, group_index<1>());
     if (!t.inside) return;
     const u16* a = (const u16*)p.a + t.at.a + t.i * p.a_rs;
     const u16* b = (const u16*)p.b + t.at.b + t.j * p.b_cs;

@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(32 * WARPS) wmma_tile(const __grid_constant__ 
     __shared__ __align__(32) Elem parts[WARPS][2][SIDE * SIDE];
     __shared__ __align__(32) Acc sums[WARPS][SIDE * SIDE];
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    Tile t = tile_of<SIDE, SIDE, true>(p, (i64)blockIdx.x * WARPS + warp);
+    Tile t = tile_of<SIDE, SIDE, true>(p, group_index<32>());
     if (!t.inside) return;
     const Elem* a = (const Elem*)p.a + t.at.a + t.i * p.a_rs;
     const Elem* b = (const Elem*)p.b + t.at.b + t.j * p.b_cs;

@@ -226,24 +226,31 @@ class _Arranged:
             return True
         return len(self.dims) == 1 and self.dims[0][1][which] == rows * columns
 
-    def calls(self, c_vector: bool):
-        """The Calls as int64 arrays: one, or one for each index of the dimensions that do not fit."""
-        outer, inner = self.dims[:-_DIMS], self.dims[-_DIMS:]
-        dims = inner or [(1, (0, 0, 0, 0))]
+    def calls(self, c_vector: bool, tiles: int = 1):
+        """The Calls as int64 arrays: one, or several where dimensions, or ``tiles`` for each product, do not fit."""
+        outer, inner = self.dims[:-_DIMS], self.dims[-_DIMS:] or [(1, (0, 0, 0, 0))]
+        # The first dimension is cut so that a launch has 2**31 tiles at most.
+        first, step = inner[0]
+        rest = math.prod(n for n, _ in inner[1:])
+        piece = max(1, _MOST_TILES // (rest * tiles))
         pointers = [0 if x is None else x.data.ptr for x in self.operands]
-        pad = [0] * (_DIMS - len(dims))
-        fixed = [math.prod(n for n, _ in dims), self.m, self.n, self.k]
-        fixed += [s for pair in self.strides for s in pair] + [int(c_vector), len(dims)]
-        fixed += [n for n, _ in dims] + pad
-        for which in range(4):
-            fixed += [step[which] for _, step in dims] + pad
+        pad = [0] * (_DIMS - len(inner))
         for index in itertools.product(*(range(n) for n, _ in outer)):
-            offset = [
-                sum(i * step[which] for i, (_, step) in zip(index, outer, strict=True)) * self.sizes[which]
-                for which in range(4)
-            ]
-            yield np.array([p + o if p else 0 for p, o in zip(pointers, offset, strict=True)] + fixed, np.int64)
+            for start in range(0, first, piece):
+                offset = [
+                    (start * step[which] + sum(i * s[which] for i, (_, s) in zip(index, outer, strict=True))) * size
+                    for which, size in enumerate(self.sizes)
+                ]
+                shape = [min(piece, first - start), *(n for n, _ in inner[1:])]
+                fields = [p + o if p else 0 for p, o in zip(pointers, offset, strict=True)]
+                fields += [math.prod(shape), self.m, self.n, self.k, *itertools.chain(*self.strides)]
+                fields += [int(c_vector), len(inner), *shape, *pad]
+                for which in range(4):
+                    fields += [s[which] for _, s in inner] + pad
+                yield np.array(fields, np.int64)
 
+
+_MOST_TILES = 1 << 31
 
 _BATCH = 4
 """Where the number of products stands in a Call."""
@@ -297,7 +304,7 @@ def _tile_launches(kernel: MicroKernel, a, b, c0, c):
 def _launches(row, entry: str, arranged: _Arranged, c_vector: bool, device: int, tiles: int = 1):
     function = _function(row.source, entry, device)
     down, across = -(-arranged.m // row.mr), -(-arranged.n // row.nr)
-    for call in arranged.calls(c_vector):
+    for call in arranged.calls(c_vector, down * across):
         groups = -(-int(call[_BATCH]) // tiles) * down * across
         blocks = -(-groups * row.lanes // _BLOCK)
         yield function, (blocks,), (_BLOCK,), call
