@@ -33,7 +33,8 @@ class Speed:
 def tile_speed(kernel: MicroKernel, *, rounds: int = 7, seconds: float = 0.02) -> Speed:
     """Time ``kernel`` on packed panels in cache (K = 256) and the multiply-add chain of its target and type.
 
-    Each takes about ``seconds`` in all, in ``rounds`` turns, of which the best counts. Fields are None for kernels of
+    Each takes about ``seconds`` in all, in ``rounds`` turns; medians, because a best
+    would set the one's luckiest clock beside the other's. Fields are None for kernels of
     a GPU, and the peak's for a target and type without an entry in peaks.inc.
     """
     from .backends import cpu
@@ -49,23 +50,32 @@ def tile_speed(kernel: MicroKernel, *, rounds: int = 7, seconds: float = 0.02) -
     family = dtypes.FAMILIES[kernel.types]
     a, b = (random_array(name, (room // dtypes.dtype_of(name).itemsize,), rng) for name in (family.a, family.b))
     c = np.zeros(kernel.mr * kernel.nr, kernel.c_dtype)
-    pointers = [ffi.from_buffer(x.view(np.uint8)) for x in (a, b, c.ravel())]
+    kept = [_aligned(x) for x in (a, b, c)]  # as a packer would lay panels: no load straddles two cache lines
+    pointers = [ffi.from_buffer(x) for x in kept]
     macs = kernel.mr * kernel.nr * K
 
     peak = _peak(lib, row)
     one = lib.pysimd_time_tile(row, groups, *pointers, 10, 2)
     calls = max(1, int(seconds / rounds * 1e9 / one))
     steps = max(1, int(seconds / rounds * 1e9 / lib.pysimd_time_peak(peak, 1000, 2))) if peak is not None else 0
-    tile_ns = peak_ns = float("inf")
+    tile_ns, peak_ns = [], []
     for _ in range(rounds):
-        tile_ns = min(tile_ns, lib.pysimd_time_tile(row, groups, *pointers, calls, 1))
+        tile_ns.append(lib.pysimd_time_tile(row, groups, *pointers, calls, 1))
         if peak is not None:
-            peak_ns = min(peak_ns, lib.pysimd_time_peak(peak, steps, 1))
-    gflops = 2 * macs / tile_ns
+            peak_ns.append(lib.pysimd_time_peak(peak, steps, 1))
+    gflops = 2 * macs / float(np.median(tile_ns))
     if peak is None:
         return Speed(gflops)
-    peak_gflops = 2 * lib.pysimd_peaks[peak].macs / peak_ns
+    peak_gflops = 2 * lib.pysimd_peaks[peak].macs / float(np.median(peak_ns))
     return Speed(gflops, peak_gflops, 100 * gflops / peak_gflops)
+
+
+def _aligned(x: np.ndarray) -> np.ndarray:
+    """The bytes of ``x`` in a new array that starts on a cache line."""
+    room = np.empty(x.nbytes + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    room[start : start + x.nbytes] = x.reshape(-1).view(np.uint8)
+    return room[start : start + x.nbytes]
 
 
 def _peak(lib, row) -> int | None:
