@@ -19,7 +19,7 @@
 #include "memory.cuh"
 
 template <class Y, int MR, int NR, Layout LA, Layout LB, bool EDGE>
-__global__ void __launch_bounds__(128) outer(const __grid_constant__ Call p) {
+__global__ void __launch_bounds__(128, 1) outer(const __grid_constant__ Call p) {
     typedef typename Y::Elem Elem;
     typedef typename Y::Acc Acc;
     constexpr int U = steps<Elem>(LA, LB);

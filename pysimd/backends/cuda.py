@@ -12,6 +12,7 @@ import functools
 import itertools
 import math
 import sys
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -112,6 +113,16 @@ def _like(x, given):
     return from_dlpack(x) if from_dlpack else x
 
 
+class _ForeignStream:
+    """A stream of another library as CuPy takes it."""
+
+    def __init__(self, handle: int):
+        self.handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
+
+
 @contextlib.contextmanager
 def _place_of(*given):
     """The device of the arrays made current, and for torch tensors torch's current stream."""
@@ -129,8 +140,8 @@ def _place_of(*given):
             stack.enter_context(cupy.cuda.Device(device))
         x = devices[device]
         if type(x).__module__.partition(".")[0] == "torch":
-            stream = sys.modules["torch"].cuda.current_stream(device).cuda_stream
-            stack.enter_context(cupy.cuda.ExternalStream(stream, device))
+            stream = _ForeignStream(sys.modules["torch"].cuda.current_stream(device).cuda_stream)
+            stack.enter_context(cupy.cuda.Stream.from_external(stream))
         yield device
 
 
@@ -149,11 +160,10 @@ def _bytes_of(x):
 
 def _readable(x):
     """``x``, or an aligned copy."""
-    import cupy
 
     if x.size == 0 or _whole_elements(x):
         return x
-    return cupy.ascontiguousarray(_bytes_of(x)).view(x.dtype).reshape(x.shape)
+    return _bytes_of(x).copy(order="C").view(x.dtype).reshape(x.shape)
 
 
 def _copy(to, x) -> None:
@@ -429,8 +439,9 @@ def tiling(types: str, m: int, n: int, k: int) -> tuple[int, int, int]:
     elif m * n <= 25:
         tm, tn = m, n
     else:
-        tn = -(-n // -(-n // 6))
-        tm = -(-m // -(-m // max(1, (24 if small or size == 8 else 48) // tn)))
+        widest, most = (3, 9) if size == 8 else (6, 24 if small else 48)
+        tn = -(-n // -(-n // widest))
+        tm = -(-m // -(-m // max(1, most // tn)))
     tm = min(tm, m)
     lanes = -(-m // tm) * -(-n // tn)
     whole = math.lcm(*(16 // math.gcd(16, e * s) for e, s in ((m * k, size), (k * n, size), (m * n, size_c))))
@@ -498,14 +509,15 @@ def _float32(x):
     return (x.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
 
 
-def _matmul_launches(types: str, kernel: MicroKernel | None, a, b, _c0, c):
+def _matmul_launches(types: str, kernel: MicroKernel | None, a, b, c):
     """Launches of a product; what CuPy does itself is done at once."""
     m, n, k = a.shape[-2], b.shape[-1], a.shape[-1]
     if c.size == 0:
         return ()
     if kernel is not None:
         return _tile_launches(kernel, a, b, None, c)
-    if max(m, n) <= table.BATCHED_MOST_MN and k <= table.BATCHED_MOST_K:
+    small = max(m, n) <= table.BATCHED_MOST_MN and k <= table.BATCHED_MOST_K
+    if small and not (types == "f64" and m * n * k >= 1 << 15):  # cuBLAS has tensor cores for float64
         return _batched_launches(types, a, b, c)
     if types == "i8i32":
         return _tile_launches(_named("cuda_i8i32_outer_8x8"), a, b, None, c)
@@ -523,6 +535,19 @@ _plans: dict = {}
 """Launches of ``matmul`` on CuPy arrays seen before, by everything they depend on; emptied when it grows large."""
 
 
+@dataclass(frozen=True)
+class _Plan:
+    """One launch, and how far A, B and C reach from their pointers: first byte and the one past the last."""
+
+    function: object
+    grid: tuple[int]
+    block: tuple[int]
+    call: np.ndarray
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    reach: tuple[tuple[int, int], ...]
+
+
 def matmul(a, b, out, kernel: MicroKernel | None, threads: int | None):
     """``pysimd.matmul`` on CUDA arrays."""
     if not backend().available:
@@ -530,30 +555,60 @@ def matmul(a, b, out, kernel: MicroKernel | None, threads: int | None):
     if threads is not None:
         raise OptionError(f"threads={threads} is for arrays on the CPU: leave it out for arrays on a GPU")
     key = None
-    if out is None and kernel is None and type(a) is type(b) and type(a).__module__ == "cupy":
-        key = _plan_key(a, b)
+    if kernel is None and type(a) is type(b) and type(a).__module__ == "cupy" and (out is None or type(out) is type(a)):
+        key = _plan_key(a, b, out)
         plan = _plans.get(key)
         if plan is not None:
-            return _replay(plan, a, b)
+            result = _replay(plan, a, b, out)
+            if result is not None:
+                return result
     with _place_of(a, b, out):
         return _matmul(a, b, out, kernel, key)
 
 
-def _plan_key(a, b):
+def _plan_key(a, b, out):
+    x, y = a.data, b.data
+    operands = (
+        a.shape,
+        a.strides,
+        a.dtype,
+        x.ptr % 32,
+        x.device_id,
+        b.shape,
+        b.strides,
+        b.dtype,
+        y.ptr % 32,
+        y.device_id,
+    )
+    device = _current_device()
+    if out is None:
+        return operands, device
+    return operands, device, out.shape, out.strides, out.dtype, out.data.ptr % 32, out.data.device_id
+
+
+def _current_device() -> int:
     import cupy
 
-    pointers = a.data.ptr % 32, b.data.ptr % 32
-    return a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype, pointers, cupy.cuda.runtime.getDevice()
+    return cupy.cuda.runtime.getDevice()
 
 
-def _replay(plan, a, b):
+def _replay(plan: _Plan, a, b, out):
+    """The result, or None where the arrays overlap."""
     import cupy
 
-    function, grid, block, call, shape, dtype = plan
-    result = cupy.empty(shape, dtype)
-    call = call.copy()
-    call[0], call[1], call[3] = a.data.ptr, b.data.ptr, result.data.ptr
-    function(grid, block, (call.view(_CALL),))
+    x, y = a.data.ptr, b.data.ptr
+    if out is None:
+        result = cupy.empty(plan.shape, plan.dtype)
+        z = result.data.ptr
+    else:
+        result, z = out, out.data.ptr
+        (low_x, high_x), (low_y, high_y), (low_z, high_z) = plan.reach
+        first, last = z + low_z, z + high_z
+        if (x + low_x < last and first < x + high_x) or (y + low_y < last and first < y + high_y):
+            return None
+    call = plan.call.copy()
+    call[0], call[1], call[3] = x, y, z
+    plan.function(plan.grid, plan.block, (call.view(_CALL),))
     return result
 
 
@@ -582,23 +637,18 @@ def _matmul(a, b, out, kernel, key):
             out = out[..., None] if b_vector else out[..., None, :]
         if b_vector:
             out = out[..., None]
-    planned = []
 
-    def make(*operands):
-        launches = list(_matmul_launches(family.name, kernel, *operands))
-        planned.extend(launches)
+    def make(x, y, _c0, target):
+        launches = list(_matmul_launches(family.name, kernel, x, y, target))
+        in_place = x is a and y is b and (out is None or target is out)
+        if key is not None and len(launches) == 1 and in_place and not (a_vector or b_vector):
+            reach = tuple((low - v.data.ptr, high - v.data.ptr) for v in (x, y, target) for low, high in [_span(v)])
+            if len(_plans) >= 4096:
+                _plans.clear()
+            _plans[key] = _Plan(*launches[0], shape, dtype, reach)
         return launches
 
     result = _into(make, a, b, None, out, (*batch, m, n), dtype)
-    plain = key is not None and len(planned) == 1 and kernel is None and key[6][0] % a.itemsize == 0
-    if plain and _readable(a) is a and _readable(b) is b and not (a_vector or b_vector) and _fresh_is_aligned(result):
-        if len(_plans) >= 4096:
-            _plans.clear()
-        _plans[key] = (*planned[0], shape, dtype)
-    result = result.reshape(shape) if given[1] is None else result
-    return _like(result, given[0]) if given[1] is None else given[1]
-
-
-def _fresh_is_aligned(x) -> bool:
-    """New arrays of CuPy are aligned to 512 bytes; a plan relies on 32."""
-    return x.data.ptr % 32 == 0
+    if given[1] is not None:
+        return given[1]
+    return _like(result.reshape(shape), given[0])

@@ -1,0 +1,314 @@
+"""CUDA speed beside the peers of the same run: ``python benchmarks/cuda_micro.py [--out FILE.json]``.
+
+Sections:
+    ceilings  what this device does at most: copied bytes, and chains of one arithmetic instruction on registers
+    batched   C[i] = A[i] B[i], new values in memory far larger than L2: bytes of A, B and C per second, matmul(out=)
+              beside cupy.matmul (cuBLAS) and torch.bmm
+    small     few products: microseconds per call, from Python, of calls one after the other
+    tiles     every kernel on panels that all its tiles share, so that they come from the first-level cache: operations
+              beside the ceiling of its instruction
+
+Figures of one line are taken turn by turn, each turn some calls between two events on the GPU, and are medians.
+Operands are random; products are checked before they are timed. PyTorch is optional. PYSIMD_COMMIT names the commit
+where git cannot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from datetime import date
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+import cupy
+import numpy as np
+from pysimd.gpu_kernels import table
+
+import pysimd
+from pysimd import dtypes, measure
+from pysimd.backends import cuda, nvrtc
+from pysimd.verify import verify
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+ARRAY_BYTES = 1_200_000_000
+"""Of the largest of A, B and C: twenty times the L2 of an H200."""
+
+SIZES = {
+    "f32": (3, 4, 5, 6, 7, 8, 12, 13, 16, 20, 24, 31, 32),
+    "f64": (3, 4, 6, 8, 12, 16, 32),
+    "f16": (3, 4, 6, 8, 12, 16, 32),
+    "bf16f32": (4, 8, 16, 32),
+    "i8i32": (3, 4, 6, 8, 12, 16, 32),
+}
+SMALL_BATCHES = (1, 100, 10_000)
+SMALL_SIZES = (4, 8, 16, 32)
+
+#: Ceiling of a kernel's instruction: kernel in ceilings.cu, operations of one instruction.
+CEILINGS = {"ffma": 2, "hfma2": 4, "hfma2_broadcast": 4, "dp4a": 8}
+CEILING_OF = {"FFMA": "ffma", "HFMA2": "hfma2", "IDP.4A": "dp4a"}
+
+
+def progress(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def machine() -> dict[str, object]:
+    """What a figure needs to be understood later."""
+    runtime = cupy.cuda.runtime
+    properties = runtime.getDeviceProperties(0)
+    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    return {
+        "device": pysimd.backends()[1].device,
+        "capability": pysimd.backends()[1].features[0],
+        "multiprocessors": properties["multiProcessorCount"],
+        "l2_bytes": properties["l2CacheSize"],
+        "driver": runtime.driverGetVersion(),
+        "cuda_runtime": runtime.runtimeGetVersion(),
+        "nvrtc": list(cupy.cuda.nvrtc.getVersion()),
+        "cublas": cupy.cuda.cublas.getVersion(cupy.cuda.device.get_cublas_handle()),
+        "cupy": cupy.__version__,
+        "torch": getattr(torch, "__version__", None),
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "pysimd": pysimd.__version__,
+        "commit": os.environ.get("PYSIMD_COMMIT") or git.stdout.strip() or "unknown",
+        "date": date.today().isoformat(),
+    }
+
+
+def turns(functions: dict[str, object], rounds: int = 15, calls: int = 1) -> dict[str, float]:
+    """Median seconds of a call of each function, turn by turn, ``calls`` of them between two events."""
+    times: dict[str, list[float]] = {name: [] for name in functions}
+    for function in functions.values():
+        function()
+    begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+    for _ in range(rounds):
+        for name, function in functions.items():
+            begin.record()
+            for _ in range(calls):
+                function()
+            end.record()
+            end.synchronize()
+            times[name].append(cupy.cuda.get_elapsed_time(begin, end) * 1e-3 / calls)
+    return {name: median(seconds) for name, seconds in times.items()}
+
+
+def ceiling_runs() -> dict[str, tuple[object, float]]:
+    """For each ceiling a function, and how many operations it does."""
+    module = cupy.RawModule(code=nvrtc.source("ceilings.cu", "."), options=nvrtc.OPTIONS)
+    blocks, threads, steps = 8 * cupy.cuda.runtime.getDeviceProperties(0)["multiProcessorCount"], 256, 4000
+    rng = np.random.default_rng(0)
+    halves = cupy.asarray(rng.standard_normal(256).astype(np.float16)).view(np.int32)
+    floats, words = (cupy.asarray(x) for x in (rng.standard_normal(128, np.float32), rng.integers(0, 1 << 30, 128)))
+    inputs = {"ffma": floats, "dp4a": words.astype(np.int32)}
+    out = cupy.zeros(2 * blocks * threads, np.float32)
+    return {
+        name: (
+            partial(module.get_function(name), (blocks,), (threads,), (inputs.get(name, halves), out, np.int32(steps))),
+            float(blocks * threads * steps * 128 * operations),
+        )
+        for name, operations in CEILINGS.items()
+    }
+
+
+def ceilings() -> dict[str, float]:
+    runs = ceiling_runs()
+    seconds = turns({name: run for name, (run, _) in runs.items()})
+    found = {f"{name}_tflops": runs[name][1] / seconds[name] / 1e12 for name in runs}
+    source = cupy.random.default_rng(0).standard_normal(1 << 28, dtype=np.float32)
+    target = cupy.empty_like(source)
+    copy = turns({"copy": lambda: target.data.copy_from_device_async(source.data, source.nbytes)})["copy"]
+    found["copy_tb_per_s"] = 2 * source.nbytes / copy / 1e12
+    for name, value in found.items():
+        progress(f"{name} {value:.2f}")
+    return found
+
+
+def random_batch(name: str, batch: int, size: int, seed: int):
+    generator = cupy.random.default_rng(seed)
+    if name == "int8":
+        return generator.integers(-128, 128, (batch, size, size), dtype=np.int8)
+    x = generator.standard_normal((batch, size, size), dtype=np.float64 if name == "float64" else np.float32)
+    return x.astype(dtypes.dtype_of(name))
+
+
+def peers(types: str, a, b, out) -> dict[str, object]:
+    """cuBLAS as CuPy and PyTorch call it, where they have the type."""
+    found = {}
+    if types in ("f32", "f64", "f16"):
+        found["cupy"] = lambda: cupy.matmul(a, b, out=out)
+        if torch is not None:
+            x, y, z = (torch.from_dlpack(v) for v in (a, b, cupy.empty_like(out)))
+            found["torch"] = lambda: torch.bmm(x, y, out=z)
+    if types == "bf16f32" and torch is not None:
+        # torch.bmm's result is bfloat16: it moves fewer bytes than it is credited for.
+        x, y = (torch.from_dlpack(v.astype(np.float32)).bfloat16() for v in (a, b))
+        z = torch.empty_like(x)
+        found["torch"] = lambda: torch.bmm(x, y, out=z)
+    return found
+
+
+def checked(types: str, a, b, out) -> bool:
+    some = slice(-min(len(a), 2000), None)
+    return verify(types, *(cupy.asnumpy(x[some]) for x in (a, b)), None, cupy.asnumpy(out[some])).holds
+
+
+def batched() -> list[dict[str, object]]:
+    rows = []
+    for types, sizes in SIZES.items():
+        family = dtypes.FAMILIES[types]
+        for size in sizes:
+            result = dtypes.dtype_of(family.c)
+            batch = ARRAY_BYTES // (size * size * result.itemsize)
+            a, b = (random_batch(family.a, batch, size, seed) for seed in (1, 2))
+            out = cupy.empty((batch, size, size), result)
+            pysimd.matmul(a, b, out=out)
+            holds = checked(types, a, b, out)
+            theirs = peers(types, a, b, out)
+            ours = partial(pysimd.matmul, a, b, out=out)
+            seconds = turns({"pysimd": ours, **theirs}, rounds=9, calls=4)
+            moved = a.nbytes + b.nbytes + out.nbytes
+            rates = {name: moved / s / 1e12 for name, s in seconds.items()}
+            best = max((rates[name] for name in theirs), default=None)
+            row = {
+                "types": types,
+                "size": size,
+                "batch": batch,
+                "tile": cuda.tiling(types, size, size, size),
+                "within_bound": holds,
+                "tb_per_s": rates,
+                "over_best_peer": rates["pysimd"] / best if best else None,
+            }
+            rows.append(row)
+            shown = "  ".join(f"{name} {rate:.2f}" for name, rate in rates.items())
+            progress(f"{types} {size}x{size}  TB/s  {shown}  {'' if holds else 'WRONG'}")
+            del a, b, out, theirs
+            cupy.get_default_memory_pool().free_all_blocks()
+            if torch is not None:
+                torch.cuda.empty_cache()
+    return rows
+
+
+def per_call(function, calls: int = 400) -> float:
+    """Microseconds of a call from Python, the GPU's work included, many calls in a row."""
+    for _ in range(20):
+        function()
+    best = []
+    for _ in range(5):
+        cupy.cuda.get_current_stream().synchronize()
+        start = time.perf_counter()
+        for _ in range(calls):
+            function()
+        cupy.cuda.get_current_stream().synchronize()
+        best.append((time.perf_counter() - start) / calls * 1e6)
+    return median(best)
+
+
+def small() -> list[dict[str, object]]:
+    rows = []
+    for size in SMALL_SIZES:
+        for batch in SMALL_BATCHES:
+            a, b = (random_batch("float32", batch, size, seed) for seed in (1, 2))
+            out = cupy.empty_like(a)
+            pysimd.matmul(a, b, out=out)
+            holds = checked("f32", a, b, out)
+            calls = {
+                "pysimd": partial(pysimd.matmul, a, b),
+                "pysimd_out": partial(pysimd.matmul, a, b, out=out),
+                "cupy": partial(cupy.matmul, a, b),
+                "cupy_out": partial(cupy.matmul, a, b, out=out),
+            }
+            if torch is not None:
+                x, y = torch.from_dlpack(a), torch.from_dlpack(b)
+                calls["torch"] = partial(torch.bmm, x, y)
+            times = {name: per_call(call) for name, call in calls.items()}
+            rows.append({"size": size, "batch": batch, "within_bound": holds, "us_per_call": times})
+            progress(f"f32 {size}x{size} batch {batch}  us  " + "  ".join(f"{n} {t:.1f}" for n, t in times.items()))
+    return rows
+
+
+def tiles() -> list[dict[str, object]]:
+    """All tiles share one panel of A and one of B: broadcast batches, as any caller may pass them."""
+    rows = []
+    runs = ceiling_runs()
+    processors = cupy.cuda.runtime.getDeviceProperties(0)["multiProcessorCount"]
+    rng = np.random.default_rng(0)
+    for kernel in pysimd.kernels("cuda", available=True):
+        row = table.BY_NAME[kernel.name]
+        family = dtypes.FAMILIES[kernel.types]
+        # Panels of 32 KiB at most each, 1024 threads' worth of tiles for every multiprocessor, 12 times over.
+        k = min(4096, 65_536 // (max(kernel.mr, kernel.nr) * kernel.a_dtype.itemsize))
+        batch = 12 * 128 * processors * row.tiles // row.lanes
+        best = None
+        for packed_a in (False, True):
+            for columns_b in (False, True):
+                a = measure.random_array(family.a, (kernel.mr, k), rng)
+                b = measure.random_array(family.b, (k, kernel.nr), rng)
+                x = cupy.asarray(np.ascontiguousarray(a.T)).T if packed_a else cupy.asarray(a)
+                y = cupy.asarray(np.ascontiguousarray(b.T)).T if columns_b else cupy.asarray(b)
+                x, y = cupy.broadcast_to(x, (batch, *x.shape)), cupy.broadcast_to(y, (batch, *y.shape))
+                c = cupy.zeros((batch, kernel.mr, kernel.nr), kernel.c_dtype)
+                if kernel.form == "batch2":  # the two problems of a pair interleaved
+                    x, y = (cupy.ascontiguousarray(cupy.stack([v[0], v[1]], axis=-1)) for v in (x, y))
+                    x, y = (
+                        cupy.lib.stride_tricks.as_strided(
+                            v, (batch // 2, 2, *v.shape[:2]), (0, v.strides[2], v.strides[0], v.strides[1])
+                        )
+                        for v in (x, y)
+                    )
+                    c = cupy.zeros((batch // 2, kernel.mr, kernel.nr, 2), kernel.c_dtype).transpose(0, 3, 1, 2)
+                timed = {"kernel": kernel.bind(x, y, c)}
+                ceiling = CEILING_OF.get(row.instruction)
+                if ceiling:
+                    timed["ceiling"] = runs[ceiling][0]
+                seconds = turns(timed, rounds=9)
+                tflops = 2 * kernel.mr * kernel.nr * k * batch / seconds["kernel"] / 1e12
+                found = {
+                    "kernel": kernel.name,
+                    "k": k,
+                    "batch": batch,
+                    "a": "packed panel" if packed_a else "rows",
+                    "b": "columns" if columns_b else "rows",
+                    "tflops": tflops,
+                    "ceiling": ceiling,
+                    "ceiling_tflops": runs[ceiling][1] / seconds["ceiling"] / 1e12 if ceiling else None,
+                }
+                found["part_of_ceiling"] = tflops / found["ceiling_tflops"] if ceiling else None
+                rows.append(found)
+                if best is None or tflops > best["tflops"]:
+                    best = found
+        part = f"{best['part_of_ceiling']:.1%} of {best['ceiling']}" if best["ceiling"] else ""
+        progress(f"{kernel.name}  {best['tflops']:.1f} TFLOP/s  {part}  (A {best['a']}, B {best['b']})")
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, help="write the figures here, as JSON")
+    parser.add_argument("--sections", nargs="+", default=["ceilings", "batched", "small", "tiles"])
+    options = parser.parse_args()
+    reason = pysimd.backends()[1].reason
+    if reason:
+        parser.exit(1, f"{reason}\n")
+    sections = {"ceilings": ceilings, "batched": batched, "small": small, "tiles": tiles}
+    document = {"machine": machine(), **{name: sections[name]() for name in options.sections}}
+    text = json.dumps(document, indent=1)
+    if options.out:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(text + "\n")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
