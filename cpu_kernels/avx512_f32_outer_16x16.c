@@ -16,4 +16,5 @@
 #define VEC f32x16
 #define MR 16
 #define NR 16
+#define B_IN_REGISTERS
 #include "outer.h"

@@ -158,18 +158,47 @@ INLINE void tiles_of_m(const int M, const pysimd_call *s)
 _Static_assert(NV_MAX <= 2, "tiles_of_m knows one vector and two");
 
 #if MR == NR
+#ifdef B_IN_REGISTERS
+/* One dense square product in cache with all of B in registers, half of the rows of C at a time: B comes in one go at
+ * the start, which hides the second cache better (54 ns against 58 for 16x16). The same sums in the same order as in
+ * tile(). Streams from memory do not gain: there the prefetch has to be spread over the steps (1.24 against 1.17 times
+ * the traffic). */
+INLINE void in_cache(const V(elem_a) *a, const V(elem_b) *b, V(sum) *c)
+{
+    enum { HALF = MR / 2 };
+    V(vec) row[MR];
+    UNROLL for (int p = 0; p < MR; p++) row[p] = V(load)(b + p * NR);
+    for (int i0 = 0; i0 < MR; i0 += HALF) {
+        V(acc) acc[HALF];
+        UNROLL for (int i = 0; i < HALF; i++) acc[i] = V(zero)();
+        UNROLL for (int p = 0; p < MR; p++)
+            UNROLL for (int i = 0; i < HALF; i++)
+                acc[i] = V(fma)(V(splat)(a + (i0 + i) * MR + p), row[p], acc[i]);
+        UNROLL for (int i = 0; i < HALF; i++) V(store)(c + (i0 + i) * NR, acc[i]);
+    }
+}
+#else
+INLINE void in_cache(const V(elem_a) *a, const V(elem_b) *b, V(sum) *c)
+{
+    tile(MR, NV_MAX, 0, 1, LANES, MR, a, MR, 1, b, NR, c, NR, PYSIMD_ZERO, NULL, NULL);
+}
+#endif
+
 /* Square products in C order, A and B as large as the tile, one behind the other or not: all strides are known. */
-INLINE void dense(const pysimd_call *s, const int flags)
+INLINE void dense(const pysimd_call *s, const int stream)
 {
     const V(elem_a) *a = s->a;
     const V(elem_b) *b = s->b;
     V(sum) *c = s->c;
     enum { BYTES = MR * NR * sizeof *b, AHEAD = (AHEAD_BYTES + BYTES - 1) / BYTES };
     for (int64_t i = 0; i < s->batch; i++) {
-        const int64_t ahead = i + AHEAD < s->batch ? AHEAD : 0;
-        const char *soon_a = flags & PYSIMD_STREAM ? (const char *)(a + ahead * s->bs_a) : NULL;
-        const char *soon_b = flags & PYSIMD_STREAM ? (const char *)(b + ahead * s->bs_b) : NULL;
-        tile(MR, NV_MAX, 0, 1, LANES, MR, a, MR, 1, b, NR, c, NR, flags, soon_a, soon_b);
+        if (stream) {
+            const int64_t ahead = i + AHEAD < s->batch ? AHEAD : 0;
+            tile(MR, NV_MAX, 0, 1, LANES, MR, a, MR, 1, b, NR, c, NR, PYSIMD_ZERO | PYSIMD_STREAM,
+                 (const char *)(a + ahead * s->bs_a), (const char *)(b + ahead * s->bs_b));
+        } else {
+            in_cache(a, b, c);
+        }
         a += s->bs_a, b += s->bs_b, c += s->bs_c;
     }
 }
@@ -182,9 +211,9 @@ void PASTE(KERNEL, batch)(const pysimd_call *s)
     if (s->flags & PYSIMD_ZERO && s->m == MR && s->n == NR && s->k == MR && s->rs_a == MR && s->cs_a == 1 &&
         s->rs_b == NR && s->rs_c == NR && K_GROUP == 1) {
         if (s->flags & PYSIMD_STREAM)
-            dense(s, PYSIMD_ZERO | PYSIMD_STREAM);
+            dense(s, 1);
         else
-            dense(s, PYSIMD_ZERO);
+            dense(s, 0);
         return;
     }
 #endif
