@@ -32,8 +32,8 @@ import numpy as np
 from pysimd.gpu_kernels import table
 
 import pysimd
-from pysimd import dtypes, measure
-from pysimd.backends import cuda, nvrtc
+from pysimd import dtypes
+from pysimd.backends import cuda
 from pysimd.verify import verify
 
 try:
@@ -54,9 +54,8 @@ SIZES = {
 SMALL_BATCHES = (1, 100, 10_000)
 SMALL_SIZES = (4, 8, 16, 32)
 
-#: Ceiling of a kernel's instruction: kernel in ceilings.cu, operations of one instruction.
-CEILINGS = {"ffma": 2, "hfma2": 4, "hfma2_broadcast": 4, "dp4a": 8}
-CEILING_OF = {"FFMA": "ffma", "HFMA2": "hfma2", "IDP.4A": "dp4a"}
+#: Chains of ceilings.cu, with the operations of one instruction.
+CHAINS = {"ffma": 2, "hfma2": 4, "hfma2_broadcast": 4, "dp4a": 8}
 
 
 def progress(text: str) -> None:
@@ -87,48 +86,36 @@ def machine() -> dict[str, object]:
     }
 
 
-def turns(functions: dict[str, object], rounds: int = 15, calls: int = 1) -> dict[str, float]:
-    """Median seconds of a call of each function, turn by turn, ``calls`` of them between two events."""
-    times: dict[str, list[float]] = {name: [] for name in functions}
-    for function in functions.values():
-        function()
+def turns(functions: dict[str, object], rounds: int = 9, seconds: float = 0.01) -> dict[str, float]:
+    """Median seconds of a call of each function, turn by turn, about ``seconds`` of calls (ten at most) between two
+    events."""
     begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+
+    def timed(function, calls: int) -> float:
+        begin.record()
+        for _ in range(calls):
+            function()
+        end.record()
+        end.synchronize()
+        return cupy.cuda.get_elapsed_time(begin, end) * 1e-3 / calls
+
+    counts, times = {}, {name: [] for name in functions}
+    for name, function in functions.items():
+        function()
+        counts[name] = min(10, max(1, round(seconds / timed(function, 1))))
     for _ in range(rounds):
         for name, function in functions.items():
-            begin.record()
-            for _ in range(calls):
-                function()
-            end.record()
-            end.synchronize()
-            times[name].append(cupy.cuda.get_elapsed_time(begin, end) * 1e-3 / calls)
-    return {name: median(seconds) for name, seconds in times.items()}
-
-
-def ceiling_runs() -> dict[str, tuple[object, float]]:
-    """For each ceiling a function, and how many operations it does."""
-    module = cupy.RawModule(code=nvrtc.source("ceilings.cu", "."), options=nvrtc.OPTIONS)
-    blocks, threads, steps = 8 * cupy.cuda.runtime.getDeviceProperties(0)["multiProcessorCount"], 256, 4000
-    rng = np.random.default_rng(0)
-    halves = cupy.asarray(rng.standard_normal(256).astype(np.float16)).view(np.int32)
-    floats, words = (cupy.asarray(x) for x in (rng.standard_normal(128, np.float32), rng.integers(0, 1 << 30, 128)))
-    inputs = {"ffma": floats, "dp4a": words.astype(np.int32)}
-    out = cupy.zeros(2 * blocks * threads, np.float32)
-    return {
-        name: (
-            partial(module.get_function(name), (blocks,), (threads,), (inputs.get(name, halves), out, np.int32(steps))),
-            float(blocks * threads * steps * 128 * operations),
-        )
-        for name, operations in CEILINGS.items()
-    }
+            times[name].append(timed(function, counts[name]))
+    return {name: median(found) for name, found in times.items()}
 
 
 def ceilings() -> dict[str, float]:
-    runs = ceiling_runs()
+    runs = {name: cuda.ceiling_run(name, operations) for name, operations in CHAINS.items()}
     seconds = turns({name: run for name, (run, _) in runs.items()})
     found = {f"{name}_tflops": runs[name][1] / seconds[name] / 1e12 for name in runs}
     source = cupy.random.default_rng(0).standard_normal(1 << 28, dtype=np.float32)
     target = cupy.empty_like(source)
-    copy = turns({"copy": lambda: target.data.copy_from_device_async(source.data, source.nbytes)})["copy"]
+    copy = turns({"copy": partial(target.data.copy_from_device_async, source.data, source.nbytes)})["copy"]
     found["copy_tb_per_s"] = 2 * source.nbytes / copy / 1e12
     for name, value in found.items():
         progress(f"{name} {value:.2f}")
@@ -177,7 +164,7 @@ def batched() -> list[dict[str, object]]:
             holds = checked(types, a, b, out)
             theirs = peers(types, a, b, out)
             ours = partial(pysimd.matmul, a, b, out=out)
-            seconds = turns({"pysimd": ours, **theirs}, rounds=9, calls=4)
+            seconds = turns({"pysimd": ours, **theirs})
             moved = a.nbytes + b.nbytes + out.nbytes
             rates = {name: moved / s / 1e12 for name, s in seconds.items()}
             best = max((rates[name] for name in theirs), default=None)
@@ -241,54 +228,31 @@ def small() -> list[dict[str, object]]:
 def tiles() -> list[dict[str, object]]:
     """All tiles share one panel of A and one of B: broadcast batches, as any caller may pass them."""
     rows = []
-    runs = ceiling_runs()
-    processors = cupy.cuda.runtime.getDeviceProperties(0)["multiProcessorCount"]
-    rng = np.random.default_rng(0)
     for kernel in pysimd.kernels("cuda", available=True):
-        row = table.BY_NAME[kernel.name]
-        family = dtypes.FAMILIES[kernel.types]
-        # Panels of 32 KiB at most each, 1024 threads' worth of tiles for every multiprocessor, 12 times over.
+        ceiling = cuda.CEILINGS.get(table.BY_NAME[kernel.name].instruction)
+        # Panels of 64 KiB at most each.
         k = min(4096, 65_536 // (max(kernel.mr, kernel.nr) * kernel.a_dtype.itemsize))
-        batch = 12 * 128 * processors * row.tiles // row.lanes
-        best = None
-        for packed_a in (False, True):
-            for columns_b in (False, True):
-                a = measure.random_array(family.a, (kernel.mr, k), rng)
-                b = measure.random_array(family.b, (k, kernel.nr), rng)
-                x = cupy.asarray(np.ascontiguousarray(a.T)).T if packed_a else cupy.asarray(a)
-                y = cupy.asarray(np.ascontiguousarray(b.T)).T if columns_b else cupy.asarray(b)
-                x, y = cupy.broadcast_to(x, (batch, *x.shape)), cupy.broadcast_to(y, (batch, *y.shape))
-                c = cupy.zeros((batch, kernel.mr, kernel.nr), kernel.c_dtype)
-                if kernel.form == "batch2":  # the two problems of a pair interleaved
-                    x, y = (cupy.ascontiguousarray(cupy.stack([v[0], v[1]], axis=-1)) for v in (x, y))
-                    x, y = (
-                        cupy.lib.stride_tricks.as_strided(
-                            v, (batch // 2, 2, *v.shape[:2]), (0, v.strides[2], v.strides[0], v.strides[1])
-                        )
-                        for v in (x, y)
-                    )
-                    c = cupy.zeros((batch // 2, kernel.mr, kernel.nr, 2), kernel.c_dtype).transpose(0, 3, 1, 2)
-                timed = {"kernel": kernel.bind(x, y, c)}
-                ceiling = CEILING_OF.get(row.instruction)
-                if ceiling:
-                    timed["ceiling"] = runs[ceiling][0]
-                seconds = turns(timed, rounds=9)
-                tflops = 2 * kernel.mr * kernel.nr * k * batch / seconds["kernel"] / 1e12
-                found = {
-                    "kernel": kernel.name,
-                    "k": k,
-                    "batch": batch,
-                    "a": "packed panel" if packed_a else "rows",
-                    "b": "columns" if columns_b else "rows",
-                    "tflops": tflops,
-                    "ceiling": ceiling,
-                    "ceiling_tflops": runs[ceiling][1] / seconds["ceiling"] / 1e12 if ceiling else None,
-                }
-                found["part_of_ceiling"] = tflops / found["ceiling_tflops"] if ceiling else None
-                rows.append(found)
-                if best is None or tflops > best["tflops"]:
-                    best = found
-        part = f"{best['part_of_ceiling']:.1%} of {best['ceiling']}" if best["ceiling"] else ""
+        found = []
+        for packed_a, columns_b in ((False, False), (False, True), (True, False), (True, True)):
+            runs = {"kernel": cuda.tile_run(kernel, k, packed_a=packed_a, columns_b=columns_b)}
+            if ceiling:
+                runs["ceiling"] = cuda.ceiling_run(*ceiling)
+            seconds = turns({name: run for name, (run, _) in runs.items()})
+            rates = {name: runs[name][1] / seconds[name] / 1e12 for name in runs}
+            row = {
+                "kernel": kernel.name,
+                "k": k,
+                "a": "packed panel" if packed_a else "rows",
+                "b": "columns" if columns_b else "rows",
+                "tflops": rates["kernel"],
+                "ceiling": ceiling[0] if ceiling else None,
+                "ceiling_tflops": rates.get("ceiling"),
+                "part_of_ceiling": rates["kernel"] / rates["ceiling"] if ceiling else None,
+            }
+            found.append(row)
+        rows += found
+        best = max(found, key=lambda row: row["tflops"])
+        part = f"{best['part_of_ceiling']:.1%} of {best['ceiling']}" if ceiling else ""
         progress(f"{kernel.name}  {best['tflops']:.1f} TFLOP/s  {part}  (A {best['a']}, B {best['b']})")
     return rows
 

@@ -34,11 +34,17 @@ def tile_speed(kernel: MicroKernel, *, rounds: int = 7, seconds: float = 0.02) -
     """Time ``kernel`` on packed panels in cache (K = 256) and the multiply-add chain of its target and type.
 
     Each takes about ``seconds`` in all, in ``rounds`` turns; medians, because a best
-    would set the one's luckiest clock beside the other's. Fields are None for kernels of
-    a GPU, and the peak's for a target and type without an entry in peaks.inc.
+    would set the one's luckiest clock beside the other's. The peak's fields are None for a target and type without an
+    entry in peaks.inc. CUDA kernels are timed on the whole device, all tiles on the same two panels (K = 2048), beside
+    the chains of ceilings.cu; fields are None for kernels of other GPUs.
     """
     from .backends import cpu
 
+    if kernel.backend == "cuda":
+        from .backends import cuda
+
+        gflops, peak = cuda.tile_gflops(kernel, rounds)
+        return Speed(gflops, peak, 100 * gflops / peak if peak else None)
     if kernel.backend != "cpu":
         return Speed()
     ffi, lib = cpu.ffi, cpu.lib

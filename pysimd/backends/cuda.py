@@ -265,8 +265,8 @@ _MOST_TILES = 1 << 31
 _BATCH = 4
 """Where the number of products stands in a Call."""
 
-_CALL = np.dtype([("fields", np.int64, 18 + 5 * _DIMS)])
-"""One Call: CuPy passes an array of one such element by value."""
+_CALL = np.dtype(f"V{8 * (18 + 5 * _DIMS)}")
+"""The bytes of one Call: CuPy passes an array of one such element by value."""
 
 
 def _matrix_strides(x) -> tuple[int, int]:
@@ -652,3 +652,70 @@ def _matmul(a, b, out, kernel, key):
     if given[1] is not None:
         return given[1]
     return _like(result.reshape(shape), given[0])
+
+
+# --- the speed of a tile ---
+
+#: Chain of ceilings.cu that an instruction is compared with, and operations of one of its instructions.
+CEILINGS = {"FFMA": ("ffma", 2), "HFMA2": ("hfma2", 4), "IDP.4A": ("dp4a", 8)}
+
+_CHAIN = 128
+"""Instructions of a turn in ceilings.cu."""
+
+
+def ceiling_run(name: str, operations: int, steps: int = 4000):
+    """A function that runs a chain of ceilings.cu on the whole device, and how many operations it does."""
+    import cupy
+
+    function = cupy.RawModule(code=nvrtc.source("ceilings.cu", "."), options=nvrtc.OPTIONS).get_function(name)
+    processors = cupy.cuda.runtime.getDeviceProperties(_current_device())["multiProcessorCount"]
+    rng, threads = np.random.default_rng(0), 256
+    given = cupy.asarray(rng.standard_normal(256).astype(np.float16 if name.startswith("hfma2") else np.float32))
+    out = cupy.zeros(2 * 8 * processors * threads, np.float32)
+    run = functools.partial(function, (8 * processors,), (threads,), (given, out, np.int32(steps)))
+    return run, float(8 * processors * threads * steps * _CHAIN * operations)
+
+
+def tile_run(kernel: MicroKernel, k: int = 2048, *, packed_a: bool = False, columns_b: bool = False):
+    """A function that runs ``kernel`` on the whole device, and how many operations it does: 12 rounds of blocks, all
+    tiles on the same panel of A and of B, which come from the first-level cache."""
+    import cupy
+
+    from .. import measure
+
+    row, family, rng = table.BY_NAME[kernel.name], dtypes.FAMILIES[kernel.types], np.random.default_rng(0)
+    processors = cupy.cuda.runtime.getDeviceProperties(_current_device())["multiProcessorCount"]
+    batch = 12 * _BLOCK * processors * row.tiles // row.lanes
+    a = cupy.asarray(measure.random_array(family.a, (kernel.mr, k), rng), order="F" if packed_a else "C")
+    b = cupy.asarray(measure.random_array(family.b, (k, kernel.nr), rng), order="F" if columns_b else "C")
+    operations = 2.0 * kernel.mr * kernel.nr * k * batch
+    if kernel.form == "batch2":  # the two problems of a pair interleaved
+        a, b = (cupy.repeat(x[..., None], 2, axis=-1) for x in (a, b))
+        a, b = (cupy.broadcast_to(cupy.moveaxis(x, -1, 0), (batch // 2, 2, *x.shape[:2])) for x in (a, b))
+        c = cupy.zeros((batch // 2, kernel.mr, kernel.nr, 2), kernel.c_dtype).transpose(0, 3, 1, 2)
+    else:
+        a, b = (cupy.broadcast_to(x, (batch, *x.shape)) for x in (a, b))
+        c = cupy.zeros((batch, kernel.mr, kernel.nr), kernel.c_dtype)
+    return kernel.bind(a, b, c), operations
+
+
+def tile_gflops(kernel: MicroKernel, rounds: int) -> tuple[float, float | None]:
+    """GFLOP/s (GOP/s) of the kernel in the best of its layouts, and of the chain of its instruction, turn by turn."""
+    import cupy
+
+    runs = [tile_run(kernel, packed_a=p, columns_b=c) for p in (False, True) for c in (False, True)]
+    ceiling = CEILINGS.get(table.BY_NAME[kernel.name].instruction)
+    if ceiling:
+        runs.append(ceiling_run(*ceiling))
+    begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+    times = []
+    for _ in range(rounds + 1):
+        for run, _ in runs:
+            begin.record()
+            run()
+            end.record()
+            end.synchronize()
+            times.append(cupy.cuda.get_elapsed_time(begin, end) * 1e6)
+    medians = np.median(np.reshape(times, (rounds + 1, len(runs)))[1:], axis=0)
+    rates = [operations / ns for (_, operations), ns in zip(runs, medians, strict=True)]
+    return max(rates[:4]), rates[4] if ceiling else None
