@@ -1,0 +1,82 @@
+"""Make the tables of docs/cuda.md from recorded results: ``python benchmarks/render_cuda.py``.
+
+Reads benchmarks/results/cuda_micro_h200.json (made by ``python benchmarks/cuda_micro.py --out ...``); writes the text
+between the markers ``bench:begin`` and ``bench:end`` of docs/cuda.md.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results" / "cuda_micro_h200.json"
+BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+
+
+def table(head, rows) -> list[str]:
+    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(row) + " |" for row in rows)]
+
+
+def rate(row, name: str) -> str:
+    value = row["tb_per_s"].get(name)
+    return "" if value is None else f"{value:.2f}"
+
+
+def text(document) -> str:
+    machine, ceilings = document["machine"], document["ceilings"]
+    batched = [
+        [row["types"], f"{row['size']}x{row['size']}", *(rate(row, n) for n in ("pysimd", "cupy", "torch"))]
+        + [f"{row['over_best_peer']:.1f}" if row["over_best_peer"] else ""]
+        for row in document["batched"]
+    ]
+    small = [
+        [f"{row['size']}x{row['size']}", f"{row['batch']:,}"]
+        + [f"{row['us_per_call'][n]:.1f}" for n in ("pysimd_out", "cupy_out", "pysimd", "cupy", "torch")]
+        for row in document["small"]
+    ]
+    best = {}
+    for row in document["tiles"]:
+        if row["kernel"] not in best or row["tflops"] > best[row["kernel"]]["tflops"]:
+            best[row["kernel"]] = row
+    tiles = [
+        [f"`{row['kernel']}`", f"{row['tflops']:.1f}", f"{row['ceiling_tflops']:.1f}" if row["ceiling"] else ""]
+        + [f"{row['part_of_ceiling']:.0%}" if row["ceiling"] else "", f"A {row['a']}, B {row['b']}"]
+        for row in best.values()
+    ]
+    return "\n".join(
+        [
+            f"{machine['device']}, CUDA {machine['cuda_runtime'] // 1000}.{machine['cuda_runtime'] % 1000 // 10}, CuPy "
+            f"{machine['cupy']}, cuBLAS {machine['cublas']}, PyTorch {machine['torch']}; {machine['date']}, commit "
+            f"{machine['commit']}. Measured in the same run: device-to-device copy {ceilings['copy_tb_per_s']:.2f} TB/s, "
+            f"FFMA {ceilings['ffma_tflops']:.1f}, HFMA2 {ceilings['hfma2_tflops']:.1f} (with one factor taken twice from "
+            f"half a register {ceilings['hfma2_broadcast_tflops']:.1f}), dp4a {ceilings['dp4a_tflops']:.1f} TFLOP/s or "
+            "TOP/s.",
+            "",
+            "Batched products, terabytes of A, B and C per second, arrays of 1.2 GB:",
+            "",
+            *table(["types", "product", "pysimd", "cupy.matmul", "torch.bmm", "times the best peer"], batched),
+            "",
+            "`torch.bmm` of bfloat16 gives bfloat16 and moves fewer bytes than it is credited for; neither peer has int8.",
+            "",
+            "Small batches of float32, microseconds per call from Python, many calls in a row:",
+            "",
+            *table(["product", "batch", "pysimd, out=", "cupy, out=", "pysimd", "cupy", "torch.bmm"], small),
+            "",
+            "Kernels on two panels that all tiles share, TFLOP/s or TOP/s, in the best of four layouts:",
+            "",
+            *table(["kernel", "measured", "ceiling", "part", "layout"], tiles),
+        ]
+    )
+
+
+def main() -> None:
+    page = ROOT / "docs" / "cuda.md"
+    before, rest = page.read_text().split(BEGIN)
+    after = rest.split(END)[1]
+    document = json.loads(RESULTS.read_text())
+    page.write_text(f"{before}{BEGIN}\n{text(document)}\n{END}{after}")
+
+
+if __name__ == "__main__":
+    main()
