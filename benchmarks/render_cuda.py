@@ -25,39 +25,38 @@ def rate(row, name: str) -> str:
 
 def text(document) -> str:
     machine, ceilings = document["machine"], document["ceilings"]
-    batched = [
-        [row["types"], f"{row['size']}x{row['size']}", *(rate(row, n) for n in ("pysimd", "cupy", "torch"))]
-        + [f"{row['over_best_peer']:.1f}" if row["over_best_peer"] else ""]
-        for row in document["batched"]
-    ]
+    batched = []
+    for row in document["batched"]:
+        gain = f"{row['over_best_peer']:.1f}" if row["over_best_peer"] else ""
+        rates = (rate(row, name) for name in ("pysimd", "cupy", "torch"))
+        batched.append([row["types"], f"{row['size']}x{row['size']}", *rates, gain])
+    calls = ("pysimd_out", "cupy_out", "pysimd", "cupy", "torch")
     small = [
-        [f"{row['size']}x{row['size']}", f"{row['batch']:,}"]
-        + [f"{row['us_per_call'][n]:.1f}" for n in ("pysimd_out", "cupy_out", "pysimd", "cupy", "torch")]
+        [f"{row['size']}x{row['size']}", f"{row['batch']:,}", *(f"{row['us_per_call'][name]:.1f}" for name in calls)]
         for row in document["small"]
     ]
     best = {}
     for row in document["tiles"]:
         if row["kernel"] not in best or row["tflops"] > best[row["kernel"]]["tflops"]:
             best[row["kernel"]] = row
-    tiles = [
-        [f"`{row['kernel']}`", f"{row['tflops']:.1f}", f"{row['ceiling_tflops']:.1f}" if row["ceiling"] else ""]
-        + [f"{row['part_of_ceiling']:.0%}" if row["ceiling"] else "", f"A {row['a']}, B {row['b']}"]
-        for row in best.values()
-    ]
+    tiles = []
+    for name, row in best.items():
+        ceiling = [f"{row['ceiling_tflops']:.1f}", f"{row['part_of_ceiling']:.0%}"] if row["ceiling"] else ["", ""]
+        tiles.append([f"`{name}`", f"{row['tflops']:.1f}", *ceiling, f"A {row['a']}, B {row['b']}"])
     return "\n".join(
         [
             f"{machine['device']}, CUDA {machine['cuda_runtime'] // 1000}.{machine['cuda_runtime'] % 1000 // 10}, CuPy "
             f"{machine['cupy']}, cuBLAS {machine['cublas']}, PyTorch {machine['torch']}; {machine['date']}, commit "
-            f"{machine['commit']}. Measured in the same run: device-to-device copy {ceilings['copy_tb_per_s']:.2f} TB/s, "
-            f"FFMA {ceilings['ffma_tflops']:.1f}, HFMA2 {ceilings['hfma2_tflops']:.1f} (with one factor taken twice from "
-            f"half a register {ceilings['hfma2_broadcast_tflops']:.1f}), dp4a {ceilings['dp4a_tflops']:.1f} TFLOP/s or "
-            "TOP/s.",
+            f"{machine['commit']}. In the same run a device-to-device copy moved {ceilings['copy_tb_per_s']:.2f} TB/s; "
+            f"chains of FFMA ran at {ceilings['ffma_tflops']:.1f} TFLOP/s, of HFMA2 at {ceilings['hfma2_tflops']:.1f} "
+            f"({ceilings['hfma2_broadcast_tflops']:.1f} with one factor taken twice from half a register), of dp4a at "
+            f"{ceilings['dp4a_tflops']:.1f} TOP/s.",
             "",
             "Batched products, terabytes of A, B and C per second, arrays of 1.2 GB:",
             "",
             *table(["types", "product", "pysimd", "cupy.matmul", "torch.bmm", "times the best peer"], batched),
             "",
-            "`torch.bmm` of bfloat16 gives bfloat16 and moves fewer bytes than it is credited for; neither peer has int8.",
+            "`torch.bmm` gives bfloat16 for bfloat16 and moves fewer bytes than it is credited for. Neither has int8.",
             "",
             "Small batches of float32, microseconds per call from Python, many calls in a row:",
             "",
