@@ -1,13 +1,15 @@
 """Make README's table and the plot from recorded results: ``python benchmarks/render.py``.
 
-Reads benchmarks/results/cpu.json (made by ``python benchmarks/cpu.py --out benchmarks/results/cpu.json``); writes
-benchmarks/results/cpu_batched.png and the text between the markers ``bench:begin`` and ``bench:end`` of README.md.
+Reads benchmarks/results/cpu.json (made by ``python benchmarks/cpu.py --out benchmarks/results/cpu.json``) and
+cpu_quiet.json (the same on a machine with no other work, for the tiles); writes benchmarks/results/cpu_batched.png and the text between the markers ``bench:begin`` and ``bench:end`` of README.md.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+
+import pysimd
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -59,6 +61,32 @@ def table(document) -> str:
     )
 
 
+def tiles(document) -> str:
+    """The kernels that fill their registers beside the peak of their instructions."""
+    by_family = {}
+    for row in document["tiles"]:
+        kernel = pysimd.kernel(row["kernel"])
+        key = (kernel.target, kernel.types)
+        if kernel.form == "outer" and kernel.target != "generic":
+            by_family[key] = max(by_family.get(key, (0, None)), (kernel.mr * kernel.nr, row), key=lambda x: x[0])
+    lines = ["| kernel | GFLOP/s | peak | % |", "|---|---|---|---|"]
+    for _, row in by_family.values():
+        lines.append(
+            f"| `{row['kernel']}` | {row['gflops']:.0f} | {row['peak_gflops']:.0f} | {row['percent_of_peak']:.1f} |"
+        )
+    machine = document["machine"]
+    return "\n".join(
+        [
+            "The largest tile of each target and type on packed panels in cache, K = 256, beside the multiply-add chain "
+            f"that loads nothing (GOP/s for integers; one core of an {machine['device']}, {machine['date']}):",
+            "",
+            *lines,
+            "",
+            "SSE has no broadcast load: a shuffle for each element of A takes a port of multiply and add.",
+        ]
+    )
+
+
 def features(machine) -> str:
     return "AVX-512" if "avx512f" in machine["features"] else "AVX2" if "avx2" in machine["features"] else "SSE2"
 
@@ -92,12 +120,13 @@ def plot(document, path: Path) -> None:
 
 def main() -> None:
     document = json.loads((RESULTS / "cpu.json").read_text())
+    quiet = json.loads((RESULTS / "cpu_quiet.json").read_text())
     plot(document, RESULTS / "cpu_batched.png")
     readme = ROOT / "README.md"
     text = readme.read_text()
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    readme.write_text(f"{before}{BEGIN}\n{table(document)}\n{END}{after}")
+    readme.write_text(f"{before}{BEGIN}\n{table(document)}\n\n{tiles(quiet)}\n{END}{after}")
 
 
 if __name__ == "__main__":
