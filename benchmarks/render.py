@@ -1,7 +1,8 @@
 """Make README's table and the plot from recorded results: ``python benchmarks/render.py``.
 
-Reads benchmarks/results/cpu.json (made by ``python benchmarks/cpu.py --out benchmarks/results/cpu.json``) and
-cpu_quiet.json (the same on a machine with no other work, for the tiles); writes benchmarks/results/cpu_batched.png and the text between the markers ``bench:begin`` and ``bench:end`` of README.md.
+Reads cpu.json (made by ``python benchmarks/cpu.py --out benchmarks/results/cpu.json``) and, for tiles, cpu_quiet.json
+(the same on a machine with no other work) in benchmarks/results; writes cpu_batched.png there and the text between the
+markers ``bench:begin`` and ``bench:end`` of README.md.
 """
 
 from __future__ import annotations
@@ -77,8 +78,8 @@ def tiles(document) -> str:
     machine = document["machine"]
     return "\n".join(
         [
-            "The largest tile of each target and type on packed panels in cache, K = 256, beside the multiply-add chain "
-            f"that loads nothing (GOP/s for integers; one core of an {machine['device']}, {machine['date']}):",
+            "The largest tile of each target and type on packed panels in cache, K = 256, beside a chain "
+            f"of multiply-adds that loads nothing (GOP/s for integers; one core of an {machine['device']}, {machine['date']}):",
             "",
             *lines,
             "",
