@@ -79,7 +79,8 @@ def tiles(document) -> str:
     return "\n".join(
         [
             "The largest tile of each target and type on packed panels in cache, K = 256, beside a chain "
-            f"of multiply-adds that loads nothing (GOP/s for integers; one core of an {machine['device']}, {machine['date']}):",
+            "of multiply-adds that loads nothing (GOP/s for integers; one core of an "
+            f"{machine['device']}, {machine['date']}):",
             "",
             *lines,
             "",
