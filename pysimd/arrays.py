@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from . import dtypes
@@ -120,6 +122,49 @@ def check_tile_call(kernel, a, b, c, out, out_name: str = "out") -> tuple[int, .
     if out is not None:
         check_out(out, shape, kernel.c_dtype, out_name)
     return shape
+
+
+class Product(NamedTuple):
+    """A matrix product that was checked: operands of two dimensions or more, ``out`` likewise or None.
+
+    ``full`` is the shape (*batch, m, n) of the result, ``shape`` what the caller gets: without the dimensions that
+    vectors lack.
+    """
+
+    types: str
+    a: Any
+    b: Any
+    out: Any
+    full: tuple[int, ...]
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+def check_matmul(kernel, a, b, out, offered: tuple[str, ...]) -> Product:
+    """The operands of ``matmul`` as matrices; raises unless they fit. ``kernel`` may be None; ``offered`` are the types
+    families of the backend."""
+    if kernel is None:
+        family = dtypes.family_of(a.dtype, b.dtype, offered)
+    else:
+        family = dtypes.FAMILIES[kernel.types]
+        dtypes.check(family, a.dtype, b.dtype)
+    check_dimensions("a", a.shape, 1, "(..., m, k) or (k,)")
+    check_dimensions("b", b.shape, 1, "(..., k, n) or (k,)")
+    a_vector, b_vector = a.ndim == 1, b.ndim == 1
+    a = a[None, :] if a_vector else a
+    b = b[:, None] if b_vector else b
+    check_inner(a.shape, b.shape)
+    m, n = a.shape[-2], b.shape[-1]
+    batch = broadcast_batch({"a": a.shape, "b": b.shape})
+    shape = (*batch, *(() if a_vector else (m,)), *(() if b_vector else (n,)))
+    dtype = dtypes.dtype_of(family.c)
+    if out is not None:
+        check_out(out, shape, dtype)
+        if a_vector:
+            out = out[..., None] if b_vector else out[..., None, :]
+        if b_vector:
+            out = out[..., None]
+    return Product(family.name, a, b, out, (*batch, m, n), shape, dtype)
 
 
 def batch_strides(x, batch: tuple[int, ...]) -> list[int]:

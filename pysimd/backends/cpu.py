@@ -324,33 +324,14 @@ def matmul(a, b, out, kernel: MicroKernel | None, threads: int | None):
     """``pysimd.matmul`` on CPU arrays."""
     given = out
     a, b = arrays.as_numpy("a", a), arrays.as_numpy("b", b)
-    if kernel is None:
-        family = dtypes.family_of(a.dtype, b.dtype, OFFERED)
-    else:
-        family = dtypes.FAMILIES[kernel.types]
-        dtypes.check(family, a.dtype, b.dtype)
-    arrays.check_dimensions("a", a.shape, 1, "(..., m, k) or (k,)")
-    arrays.check_dimensions("b", b.shape, 1, "(..., k, n) or (k,)")
-    a_vector, b_vector = a.ndim == 1, b.ndim == 1
-    a = a[None, :] if a_vector else a
-    b = b[:, None] if b_vector else b
-    arrays.check_inner(a.shape, b.shape)
-    m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
-    batch = arrays.broadcast_batch({"a": a.shape, "b": b.shape})
-    full = (*batch, m, n)
-    shape = (*batch, *(() if a_vector else (m,)), *(() if b_vector else (n,)))
-    dtype = dtypes.dtype_of(family.c)
-    if out is not None:
-        out = arrays.as_numpy("out", out)
-        arrays.check_out(out, shape, dtype)
-        if a_vector or b_vector:
-            out = out[..., None, :] if a_vector and not b_vector else out[..., None]
-            out = out[..., None] if a_vector and b_vector else out
-    if kernel is None and left_to_blas(family.name, m, n, k):
+    out = None if out is None else arrays.as_numpy("out", out)
+    types, a, b, out, full, shape, dtype = arrays.check_matmul(kernel, a, b, out, OFFERED)
+    m, n, k = a.shape[-2], b.shape[-1], a.shape[-1]
+    if kernel is None and left_to_blas(types, m, n, k):
         # NumPy warns of NaN and infinity in the product; here they are values like others.
         with np.errstate(all="ignore"):
             result = np.matmul(a, b, out=out)
     else:
-        row = _row(kernel.name) if kernel else lib.pysimd_choose(_TYPES[family.name], n)
+        row = _row(kernel.name) if kernel else lib.pysimd_choose(_TYPES[types], n)
         result = _into(row, a, b, None, out, full, dtype, threads)
     return result.reshape(shape) if given is None else given

@@ -10,7 +10,7 @@ from pysimd.gpu_kernels import table
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends import cuda, nvrtc
+from pysimd.backends import cuda, launches, nvrtc
 from pysimd.ratio import tile_ratio
 
 LABELS = ("contract", "tile", "regs", "per k", "ratio", "rounding", "needs", "idea", "lanes", "launch", "smem")
@@ -88,7 +88,7 @@ def test_call_has_the_size_of_the_struct():
     struct = re.search(r"struct Call \{(.*?)\};", text, re.DOTALL)[1]
     struct = re.sub(r"/\*.*?\*/", "", struct)
     fields = re.findall(r"(\w+)(\[DIMS\])?(?=[,;])", struct)
-    assert sum(cuda._DIMS if array else 1 for _, array in fields) * 8 == cuda._CALL.itemsize
+    assert sum(launches.DIMS if array else 1 for _, array in fields) * 8 == launches.CALL.itemsize
 
 
 @pytest.mark.parametrize("types", table.BATCHED_TYPES)
@@ -100,7 +100,7 @@ def test_every_tiling_fits(types):
         for n in range(1, table.BATCHED_MOST_MN + 1):
             for k in (0, 1, 2, 3, 7, 8, 16, 31, 33, table.BATCHED_MOST_K):
                 a, b, c = (_fake((5000, *shape), s) for shape, s in (((m, k), size), ((k, n), size), ((m, n), size_c)))
-                instance = cuda._batched_instance(types, cuda._Arranged(a, b, None, c))
+                instance = cuda._batched_instance(types, launches.Arranged(a, b, None, c))
                 assert instance.threads <= 1024
                 taken = max(instance.products * (m * k + k * n) * size, instance.products * m * n * size_c)
                 assert taken + 32 <= table.BATCHED_SHARED_BYTES or instance.products == 1
@@ -133,10 +133,10 @@ LAYOUTS = {
 def test_layout_of_a(case):
     shape, strides, expected = LAYOUTS[case]
     a, b, c = _fake(shape, 4, strides), _fake((shape[1], 8), 4), _fake((8, 8), 4)
-    arranged = cuda._Arranged(a, b, None, c)
-    assert cuda._layout(arranged, 0, 8, ("ALONG_K", "ALONG_R", "PACKED")) == expected
+    arranged = launches.Arranged(a, b, None, c)
+    assert launches.layout(arranged, 0, 8, ("ALONG_K", "ALONG_R", "PACKED")) == expected
     a.data.ptr += 4
-    assert cuda._layout(cuda._Arranged(a, b, None, c), 0, 8, ("ALONG_K", "ALONG_R", "PACKED")) == "ANY"
+    assert launches.layout(launches.Arranged(a, b, None, c), 0, 8, ("ALONG_K", "ALONG_R", "PACKED")) == "ANY"
 
 
 def test_many_batch_dimensions_are_cut_into_calls():
@@ -145,7 +145,7 @@ def test_many_batch_dimensions_are_cut_into_calls():
     a = _fake((*batch, 4, 4), 4)
     a.strides = (*(s if d % 2 else 0 for d, s in enumerate(a.strides[:-2])), 16, 4)
     b, c = _fake((4, 4), 4), _fake((*batch, 4, 4), 4)
-    calls = list(cuda._Arranged(a, b, None, c).calls(False))
+    calls = list(launches.Arranged(a, b, None, c).calls(False))
     assert len(calls) == 6
-    assert all(int(call[cuda._BATCH]) == 36 for call in calls)
+    assert all(int(call[launches.BATCH]) == 36 for call in calls)
     assert len({int(call[3]) for call in calls}) == 6
