@@ -34,6 +34,7 @@ from pysimd.gpu_kernels import table
 import pysimd
 from pysimd import dtypes
 from pysimd.backends import cuda
+from pysimd.backends.batched import tiling
 from pysimd.verify import verify
 
 try:
@@ -172,7 +173,7 @@ def batched() -> list[dict[str, object]]:
                 "types": types,
                 "size": size,
                 "batch": batch,
-                "tile": cuda.tiling(types, size, size, size),
+                "tile": tiling(types, size, size, size),
                 "within_bound": holds,
                 "tb_per_s": rates,
                 "over_best_peer": rates["pysimd"] / best if best else None,

@@ -78,9 +78,12 @@ def _matmul(a, b, out, kernel, threads):
         from .backends import cuda
 
         return cuda.matmul(a, b, out, kernel, threads)
+    if device == "hip":
+        from .backends import hip
+
+        return hip.matmul(a, b, out, kernel, threads)
     if device != "cpu":
-        backend = next((x for x in registry.backends() if x.name == device), None)
-        raise UnavailableError(backend.reason if backend else f"no backend for arrays on {device}")
+        raise UnavailableError(f"no backend for arrays on {device}")
     from .backends import cpu
 
     _short_way = cpu.fast_matmul()

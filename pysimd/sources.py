@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from functools import cache
 from importlib.resources import files
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
@@ -31,8 +32,36 @@ def with_includes(path: str) -> dict[str, str]:
         if text is None:
             continue
         found[path] = text
-        folder, top = posixpath.dirname(path), path.partition("/")[0]
-        for name in _INCLUDE.findall(text):
-            beside = posixpath.normpath(posixpath.join(folder, name))
-            waiting.append(beside if read(beside) is not None else posixpath.join(top, name))
+        waiting += [_found(path, name) for name in _INCLUDE.findall(text)]
     return found
+
+
+def _found(path: str, name: str) -> str:
+    """Path of a header that the file at ``path`` includes: beside it, else at the top of its folder."""
+    beside = posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
+    return beside if read(beside) is not None else posixpath.join(path.partition("/")[0], name)
+
+
+@cache
+def joined(path: str) -> str:
+    """One text of the file and its headers, for compilers that are given no folder to look in.
+
+    Compiled code is cached under the text; with the headers in it, code of an older header is never taken.
+    ``#line`` keeps the compiler's messages right.
+    """
+    return "\n".join(_lines(path, set())) + "\n"
+
+
+def _lines(path: str, seen: set[str]) -> list[str]:
+    if path in seen:
+        return []
+    seen.add(path)
+    name = posixpath.basename(path)
+    lines = [f'#line 1 "{name}"']
+    for number, line in enumerate(read(path).splitlines(), 1):
+        include = _INCLUDE.match(line)
+        if include:
+            lines += [*_lines(_found(path, include[1]), seen), f'#line {number + 1} "{name}"']
+        else:
+            lines.append(line)
+    return lines

@@ -2,7 +2,9 @@
  *
  * CuPy compiles with -ftz=true. The float multiply-add here is the one that ignores it, so denormals are kept.
  */
+#if !defined(__HIP__)
 #include <cuda_fp16.h>
+#endif
 
 __device__ inline float multiply_add(float a, float b, float c) { return __fmaf_ieee_rn(a, b, c); }
 __device__ inline double multiply_add(double a, double b, double c) { return __fma_rn(a, b, c); }

@@ -8,7 +8,6 @@ kept by CuPy, in memory and on disk.
 from __future__ import annotations
 
 import functools
-import math
 from functools import cache
 
 import numpy as np
@@ -16,9 +15,9 @@ import numpy as np
 from .. import dtypes
 from ..gpu_kernels import table
 from ..registry import Backend, MicroKernel
-from . import cupy_probe, nvrtc
+from . import batched, cupy_probe, nvrtc
 from .gpu import Gpu, current_device, library_matmul
-from .launches import BATCH, BLOCK, Arranged, c_vector, grids, layout, tile_layouts
+from .launches import BLOCK, Arranged, c_vector, grids, layout, tile_layouts
 
 OFFERED = tuple(table.BATCHED_TYPES)
 
@@ -98,7 +97,7 @@ def _tile_launches(kernel: MicroKernel, a, b, c0, c):
 
 def _launches(row, entry: str, arranged: Arranged, vector: bool, tiles: int = 1):
     function = _function(row.source, entry, current_device())
-    return ((function, *launch) for launch in grids(row, arranged, vector, row.lanes, tiles))
+    return ((function, *launch) for launch in grids(row, arranged, vector, tiles=tiles))
 
 
 def _wmma_direct(arranged: Arranged) -> bool:
@@ -136,76 +135,12 @@ def _pair_launches(row, arranged: Arranged, edge: bool):
 # --- matmul ---
 
 
-@cache
-def tiling(types: str, m: int, n: int, k: int) -> tuple[int, int, int]:
-    """Rows and columns of C for a thread, and products for a block, in batched.cu; found by measuring on an H200."""
-    family = dtypes.FAMILIES[types]
-    size, size_c = dtypes.dtype_of(family.a).itemsize, dtypes.dtype_of(family.c).itemsize
-    vector = 16 // size_c
-    small = m * n <= 256
-    if n % max(4, vector) == 0:  # rows of C go out in whole pieces
-        tn = max(4, vector)
-        tm = (2 if m * n <= 64 else 8) if types == "f16" else (1 if m * n <= 16 else 2 if small else 4)
-    elif m * n <= 25:
-        tm, tn = m, n
-    else:
-        widest, most = (3, 9) if size == 8 else (6, 24 if small else 48)
-        tn = -(-n // -(-n // widest))
-        tm = -(-m // -(-m // max(1, most // tn)))
-    tm = min(tm, m)
-    lanes = -(-m // tm) * -(-n // tn)
-    whole = math.lcm(*(16 // math.gcd(16, e * s) for e, s in ((m * k, size), (k * n, size), (m * n, size_c))))
-    bytes_each = max((m * k + k * n) * size, m * n * size_c)
-    products = max(1, min(128 // lanes, 24_000 // bytes_each))
-    return tm, tn, -(-products // whole) * whole
-
-
-def _batched_instance(types: str, arranged: Arranged) -> table.Batched:
-    tm, tn, products = tiling(types, arranged.m, arranged.n, arranged.k)
-    size, size_c = arranged.sizes[0], arranged.sizes[3]
-    m, n, k = arranged.m, arranged.n, arranged.k
-
-    def shared_bytes(count):
-        return max(count * (m * k + k * n) * size + 32, count * m * n * size_c)
-
-    fits = shared_bytes(products) <= table.BATCHED_SHARED_BYTES
-    while shared_bytes(products) > table.BATCHED_SHARED_BYTES and products > 1:
-        products //= 2
-    sources, turned = [], []
-    for which in (0, 1):
-        rows, columns = arranged.strides[which]
-        shape = arranged.operands[which].shape[-2:]
-        turned.append(abs(rows) < abs(columns) if min(shape) > 1 else shape[0] > 1)
-        by_rows, by_columns = ((shape[1], 1), (1, shape[0]))
-        natural = tuple(s if n > 1 else 0 for s, n in zip(by_columns if turned[-1] else by_rows, shape, strict=True))
-        dense = (
-            (rows, columns) == natural and arranged.contiguous(which) and arranged.operands[which].data.ptr % 16 == 0
-        )
-        if arranged.batch and all(step[which] == 0 for _, step in arranged.dims):
-            sources.append("SHARED")
-        else:
-            sources.append("CHUNK" if dense and fits else "STRIDED")
-    natural = tuple(s if length > 1 else 0 for s, length in ((n, m), (1, n)))
-    whole = (
-        fits and arranged.strides[3] == natural and arranged.contiguous(3) and arranged.operands[3].data.ptr % 16 == 0
-    )
-    return table.Batched(types, m, n, k, tm, tn, products, sources[0], turned[0], sources[1], turned[1], whole)
-
-
-def _batched_launches(types: str, a, b, c):
-    arranged = Arranged(a, b, None, c)
-    instance = _batched_instance(types, arranged)
-    function = _function(table.BATCHED, instance.entry, current_device())
-    for call in arranged.calls(False):
-        yield function, (-(-int(call[BATCH]) // instance.products),), (instance.threads,), call
-
-
 def _matmul_launches(types: str, a, b, c):
     """Launches of a product; what CuPy does itself is done at once."""
     m, n, k = a.shape[-2], b.shape[-1], a.shape[-1]
-    small = max(m, n) <= table.BATCHED_MOST_MN and k <= table.BATCHED_MOST_K
-    if small and not (types == "f64" and m * n * k >= 1 << 15):  # cuBLAS has tensor cores for float64
-        return _batched_launches(types, a, b, c)
+    if batched.takes(m, n, k) and not (types == "f64" and m * n * k >= 1 << 15):  # cuBLAS: tensor cores for float64
+        device = current_device()
+        return batched.launches(types, a, b, c, lambda entry: _function(table.BATCHED, entry, device))
     if types == "i8i32":
         return _tile_launches(_named("cuda_i8i32_outer_8x8"), a, b, None, c)
     library_matmul(types, a, b, c)

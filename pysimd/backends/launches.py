@@ -26,7 +26,8 @@ BATCH = 4
 CALL = np.dtype(f"V{8 * (18 + 5 * DIMS)}")
 """The bytes of one Call: CuPy passes an array of one such element by value."""
 
-_MOST_TILES = 1 << 31
+MOST_TILES = 1 << 31
+"""Tiles of a launch: kernels count them in 32 bits."""
 
 
 class Arranged:
@@ -65,7 +66,7 @@ class Arranged:
             return True
         return len(self.dims) == 1 and self.dims[0][1][which] == rows * columns
 
-    def calls(self, c_vector: bool, tiles: int = 1, most_tiles: int = _MOST_TILES):
+    def calls(self, c_vector: bool, tiles: int = 1, most_tiles: int = MOST_TILES):
         """The Calls as int64 arrays: one, or several where dimensions, or ``tiles`` for each product, do not fit."""
         if tiles > most_tiles:
             raise ShapeError(f"a product of {self.m} x {self.n} has {tiles} tiles, a launch at most {most_tiles}")
@@ -124,9 +125,10 @@ def c_vector(arranged: Arranged, tile_bytes: int) -> bool:
     return arranged.strides[3][1] == 1 and arranged.alignment(3, 1) >= min(16, tile_bytes)
 
 
-def grids(row, arranged: Arranged, vector: bool, lanes: int, tiles: int = 1, most_tiles: int = _MOST_TILES):
-    """Grid, block and Call of each launch: ``lanes`` threads for ``tiles`` tiles of a kernel of the table."""
+def grids(row, arranged: Arranged, vector: bool, *, tiles: int = 1, most_threads: int | None = None):
+    """Grid, block and Call of each launch of a kernel of the table, ``row.lanes`` threads for ``tiles`` tiles."""
     down, across = -(-arranged.m // row.mr), -(-arranged.n // row.nr)
+    most_tiles = MOST_TILES if most_threads is None else min(MOST_TILES, most_threads // row.lanes * tiles)
     for call in arranged.calls(vector, down * across, most_tiles):
         groups = -(-int(call[BATCH]) // tiles) * down * across
-        yield (-(-groups * lanes // BLOCK),), (BLOCK,), call
+        yield (-(-groups * row.lanes // BLOCK),), (BLOCK,), call

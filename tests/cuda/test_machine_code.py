@@ -6,7 +6,7 @@ import cuda_machine_code as machine
 import pytest
 from pysimd.gpu_kernels import table
 
-from pysimd.backends import cuda
+from pysimd.backends import batched
 from pysimd.ratio import tile_ratio
 
 pytestmark = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
@@ -23,12 +23,12 @@ SHAPES = (("f32", 4), ("f32", 8), ("f32", 16), ("f32", 32), ("f32", 3), ("f32", 
 SHAPES += (("f64", 8), ("f64", 6), ("f16", 16), ("f16", 12), ("bf16f32", 16), ("i8i32", 16), ("i8i32", 3))
 
 
-def batched(types, size):
-    return table.Batched(types, size, size, size, *cuda.tiling(types, size, size, size))
+def instance(types, size):
+    return table.Batched(types, size, size, size, *batched.tiling(types, size, size, size))
 
 
 BATCHED = [
-    pytest.param(batched(types, size), arch, id=f"{types}-{size}-sm_{arch}")
+    pytest.param(instance(types, size), arch, id=f"{types}-{size}-sm_{arch}")
     for arch in machine.ARCHITECTURES
     for types, size in SHAPES
     if arch in (75, 90) or size in (3, 4, 16)

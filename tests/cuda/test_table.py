@@ -10,7 +10,7 @@ from pysimd.gpu_kernels import table
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends import cuda, launches, nvrtc
+from pysimd.backends import batched, launches, nvrtc
 from pysimd.ratio import tile_ratio
 
 LABELS = ("contract", "tile", "regs", "per k", "ratio", "rounding", "needs", "idea", "lanes", "launch", "smem")
@@ -100,7 +100,7 @@ def test_every_tiling_fits(types):
         for n in range(1, table.BATCHED_MOST_MN + 1):
             for k in (0, 1, 2, 3, 7, 8, 16, 31, 33, table.BATCHED_MOST_K):
                 a, b, c = (_fake((5000, *shape), s) for shape, s in (((m, k), size), ((k, n), size), ((m, n), size_c)))
-                instance = cuda._batched_instance(types, launches.Arranged(a, b, None, c))
+                instance = batched.instance(types, launches.Arranged(a, b, None, c))
                 assert instance.threads <= 1024
                 taken = max(instance.products * (m * k + k * n) * size, instance.products * m * n * size_c)
                 assert taken + 32 <= table.BATCHED_SHARED_BYTES or instance.products == 1

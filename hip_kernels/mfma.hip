@@ -1,0 +1,106 @@
+/* mfma: C[SIDE,SIDE] += A[SIDE,K] * B[K,SIDE] on the matrix cores of CDNA, one tile to a wave of 64.
+ *
+ * contract  gpu_kernels/micro/call.cuh; any K: steps past it are zeros in registers, never read. K = 0 gives C0 or zeros.
+ *           Tiles that stick out of C (EDGE) read and write what exists.
+ * tile      hip_f32_mfma_16x16, hip_f32_mfma_32x32, hip_f16f32_mfma_16x16, hip_f16f32_mfma_32x32
+ * regs      SIDE*SIDE/64 sums a lane, 16 bytes of A and of B; no scratch
+ * per k     SIDE*SIDE multiply-adds: 1/4 v_mfma_f32_16x16x4_f32, 1/2 v_mfma_f32_32x32x2_f32, 1/16
+ *           v_mfma_f32_16x16x16_f16, 1/8 v_mfma_f32_32x32x8_f16; each lane loads one row of A and one column of B, 16
+ *           bytes at a time where they lie along k. No LDS
+ * ratio     SIDE*SIDE / (SIDE + SIDE): 8.00 for 16x16, 16.00 for 32x32
+ * rounding  products of halves are exact, those of floats are fused into the sum; the matrix core adds the steps of k of an
+ *           instruction in an order of its own, then one add of C0. gfx90a flushes denormal halves
+ * needs     mfma: gfx908, gfx90a, gfx942, gfx950
+ * idea      AMD, CDNA instruction set: lane l holds row (column) l % SIDE at the steps of k of group l / SIDE. Which
+ *           steps those are is free as long as A and B agree: U adjacent ones, so that a lane loads 16 bytes for
+ *           several instructions. Written here
+ * lanes     64
+ * launch    128 threads a block, 2 tiles; grid ceil(batch * ceil(m/SIDE) * ceil(n/SIDE) / 2)
+ * smem      0
+ */
+#include "halves.h"
+
+#if !defined(__gfx908__) && !defined(__gfx90a__) && !defined(__gfx942__) && !defined(__gfx950__)
+#error "MFMA: gfx908, gfx90a, gfx942 and gfx950 have it, this target does not"
+#endif
+
+typedef float Sums4 __attribute__((ext_vector_type(4)));
+typedef float Sums16 __attribute__((ext_vector_type(16)));
+typedef half_t Half4 __attribute__((ext_vector_type(4)));
+
+/* One instruction: STEPS elements of A and of B in a lane. */
+struct FromFloat {
+    typedef F32 In;
+    static constexpr int STEPS = 1;
+    __device__ static Sums4 multiply(const float* a, const float* b, Sums4 c) {
+        return __builtin_amdgcn_mfma_f32_16x16x4f32(*a, *b, c, 0, 0, 0);
+    }
+    __device__ static Sums16 multiply(const float* a, const float* b, Sums16 c) {
+        return __builtin_amdgcn_mfma_f32_32x32x2f32(*a, *b, c, 0, 0, 0);
+    }
+};
+struct FromHalf {
+    typedef Half In;
+    static constexpr int STEPS = 4;
+    __device__ static Half4 four(const half_t* x) { return Half4{x[0], x[1], x[2], x[3]}; }
+    __device__ static Sums4 multiply(const half_t* a, const half_t* b, Sums4 c) {
+        return __builtin_amdgcn_mfma_f32_16x16x16f16(four(a), four(b), c, 0, 0, 0);
+    }
+    __device__ static Sums16 multiply(const half_t* a, const half_t* b, Sums16 c) {
+        return __builtin_amdgcn_mfma_f32_32x32x8f16(four(a), four(b), c, 0, 0, 0);
+    }
+};
+template <int SIDE>
+struct SumsOf {
+    typedef Sums4 Type;
+};
+template <>
+struct SumsOf<32> {
+    typedef Sums16 Type;
+};
+
+template <class Form, int SIDE, Layout LA, Layout LB, bool EDGE>
+__global__ void __launch_bounds__(128) mfma_tile(const __grid_constant__ Call p) {
+    typedef typename Form::In In;
+    typedef typename In::Elem Elem;
+    constexpr int GROUPS = 64 / SIDE, U = 16 / sizeof(Elem);
+    Tile t = tile_of<SIDE, SIDE, EDGE>(p, group_index<64>());
+    if (!t.inside) return;
+    int lane = threadIdx.x % 64, line = lane % SIDE, group = lane / SIDE;
+    bool a_there = !EDGE || line < t.rows, b_there = !EDGE || line < t.cols;
+    const Elem* a = (const Elem*)p.a + t.at.a + (t.i + line) * p.a_rs + group * U * p.a_cs;
+    const Elem* b = (const Elem*)p.b + t.at.b + (t.j + line) * p.b_cs + group * U * p.b_rs;
+    typename SumsOf<SIDE>::Type sums = {};
+    auto multiply = [&](const typename In::Acc(&x)[1][U], const typename In::Acc(&y)[1][U]) {
+#pragma unroll
+        for (int u = 0; u < U; u += Form::STEPS) sums = Form::multiply(&x[0][u], &y[0][u], sums);
+    };
+    i64 k = p.k;
+#pragma unroll 1
+    for (; k >= GROUPS * U; k -= GROUPS * U) {
+        typename In::Acc fa[1][U], fb[1][U];
+        load_fragment<In, 1, U, LA, EDGE>(fa, a, 0, p.a_cs, a_there);
+        load_fragment<In, 1, U, LB, EDGE>(fb, b, 0, p.b_rs, b_there);
+        a += GROUPS * U * p.a_cs;
+        b += GROUPS * U * p.b_rs;
+        multiply(fa, fb);
+    }
+    if (k > 0) {
+        int left = (int)k - group * U;
+        typename In::Acc fa[1][U], fb[1][U];
+#pragma unroll
+        for (int u = 0; u < U; ++u) {
+            fa[0][u] = a_there && u < left ? In::value(__ldg(a + u * p.a_cs)) : typename In::Acc(0);
+            fb[0][u] = b_there && u < left ? In::value(__ldg(b + u * p.b_rs)) : typename In::Acc(0);
+        }
+        multiply(fa, fb);
+    }
+    t.j += line;
+#pragma unroll
+    for (int r = 0; r < SIDE * SIDE / 64; ++r) {
+        Tile one = t;
+        int row = r / 4 * (4 * GROUPS) + 4 * group + r % 4;
+        one.i += row;
+        if (!EDGE || (row < t.rows && line < t.cols)) store_element<F32>(p, one, sums[r]);
+    }
+}
