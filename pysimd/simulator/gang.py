@@ -59,6 +59,7 @@ class Gang:
         """Lanes that are threads of the block; a block of 48 has 16 of 64 lanes without one."""
         self.arrived = False
         """Whether a split barrier was signalled and not yet waited for."""
+        self.start_step()
         for index in (NULL, NULL + 1, EXEC, EXEC + 1):
             self.write_s(index, np.uint32(0))
 
@@ -66,12 +67,32 @@ class Gang:
     def count(self) -> int:
         return len(self.waves)
 
+    # Values that nothing has defined
+    #
+    # Compilers read registers that they know nothing of, where it does not matter: the upper half of a 64-bit sum of
+    # which they take the lower. So an undefined operand makes the result undefined, no more. It is refused where it
+    # decides something: an address, a stored value, a branch, EXEC.
+
+    def taint(self, lanes, name: str) -> None:
+        """This instruction has read something undefined, in these lanes (bool, any shape that broadcasts to (W, L))."""
+        self.tainted = lanes if self.tainted is None else self.tainted | lanes
+        self.tainted_by = name
+
+    def require_defined(self, use: str) -> None:
+        """Raise UndefinedRead if this instruction has read something undefined."""
+        if self.tainted is not None:
+            raise UndefinedRead(f"{use} depends on {self.tainted_by}, which nothing has written")
+
+    def start_step(self) -> None:
+        """A new instruction, which has read nothing yet."""
+        self.tainted = self.tainted_above = None
+
     # Scalar registers
 
     def read_s(self, index: int) -> np.ndarray:
         """uint32, shape (W,)."""
         if not self.s_known[index]:
-            raise UndefinedRead(f"{scalar_name(index)} is read, but nothing has written it")
+            self.taint(np.True_, scalar_name(index))
         return self.s[:, index]
 
     def read_s64(self, index: int) -> np.ndarray:
@@ -80,25 +101,25 @@ class Gang:
 
     def write_s(self, index: int, value) -> None:
         self.s[:, index] = value if index < NULL else 0
-        self.s_known[index] = True
+        self.s_known[index] = self.tainted is None or index >= NULL
         if index in (EXEC, EXEC + 1):
+            self.require_defined("EXEC")
             self.new_exec()
 
     def read_scc(self) -> np.ndarray:
         """bool, shape (W,)."""
         if not self.scc_known:
-            raise UndefinedRead("SCC is read, but nothing has written it")
+            self.taint(np.True_, "SCC")
         return self.scc
 
     def write_scc(self, value) -> None:
         self.scc[:] = value
-        self.scc_known = True
+        self.scc_known = self.tainted is None
 
     def read_mask(self, index: int) -> np.ndarray:
         """One bit per lane, from one SGPR (32 lanes) or two: bool (W, L)."""
-        self.read_s(index)
-        if self.lanes == 64:
-            self.read_s(index + 1)
+        for i in range(self.lanes // 32):
+            self.read_s(index + i)
         words = np.ascontiguousarray(self.s[:, index : index + self.lanes // 32])
         return np.unpackbits(words.view(np.uint8), axis=1, bitorder="little").view(bool)
 
@@ -119,37 +140,44 @@ class Gang:
 
     # Vector registers: ``acc`` chooses the accumulation registers
 
-    def read_v(self, index: int, acc: bool = False, everywhere: bool = False) -> np.ndarray:
-        """uint32, shape (W, L): not a copy. ``everywhere``: the instruction reads lanes that EXEC leaves out too."""
-        if everywhere:
-            known = (self.a_known if acc else self.v_known)[index]
-            if not (known | ~self.exists).all():
-                self._undefined(index, acc)
-        elif not self._known_now[acc][index]:
-            known = (self.a_known if acc else self.v_known)[index]
-            if (self.exec & ~known).any():
-                self._undefined(index, acc)
-            self._known_now[acc][index] = True
+    def read_v(self, index: int, acc: bool = False) -> np.ndarray:
+        """uint32, shape (W, L): not a copy."""
+        if not self._known_now[acc][index]:
+            unknown = self.exec & ~(self.a_known if acc else self.v_known)[index]
+            if unknown.any():
+                self.taint(unknown, _vector_name(index, acc))
+            else:
+                self._known_now[acc][index] = True
         return (self.a if acc else self.v)[index]
 
-    def write_v(self, index: int, value, acc: bool = False, everywhere: bool = False) -> None:
-        """Write uint32 to the lanes in EXEC, or to all."""
+    def write_v(self, index: int, value, acc: bool = False) -> None:
+        """Write uint32 to the lanes in EXEC."""
         register = (self.a if acc else self.v)[index]
-        if self.full or everywhere:
+        if self.full:
             register[...] = value
         else:
             np.copyto(register, value, where=self.exec)
-        if everywhere:
-            (self.a_known if acc else self.v_known)[index] = True
+        if self.tainted is not None:
+            known = (self.a_known if acc else self.v_known)[index]
+            np.copyto(known, ~np.asarray(self.tainted), where=self.exec)
+            self._known_now[acc][index] = False
         elif not self._known_now[acc][index]:
             (self.a_known if acc else self.v_known)[index] |= self.exec
             self._known_now[acc][index] = True
 
-    def _undefined(self, index: int, acc: bool):
-        raise UndefinedRead(f"{'a' if acc else 'v'}{index} is read in lanes where nothing has written it")
+    def read_everywhere(self, index: int, acc: bool = False) -> np.ndarray:
+        """A register for an instruction that does not look at EXEC: all lanes that are threads must be defined."""
+        if not ((self.a_known if acc else self.v_known)[index] | ~self.exists).all():
+            raise UndefinedRead(f"{_vector_name(index, acc)} is read, which nothing has written in some lanes")
+        return self.register(index, acc)
+
+    def write_everywhere(self, index: int, value, acc: bool = False) -> None:
+        """Write all lanes."""
+        self.register(index, acc)[...] = value
+        (self.a_known if acc else self.v_known)[index] = True
 
     def register(self, index: int, acc: bool = False) -> np.ndarray:
-        """All lanes of a register, written or not."""
+        """All lanes of a register, defined or not."""
         return (self.a if acc else self.v)[index]
 
     def write_one_lane(self, index: int, lane: np.ndarray, value: np.ndarray) -> None:
@@ -181,6 +209,7 @@ class Gang:
         new.s_known = bytearray(self.s_known)
         for name, axis in _PER_WAVE.items():
             setattr(new, name, np.compress(chosen, getattr(self, name), axis))
+        new.start_step()
         new.new_exec()
         return new
 
@@ -197,6 +226,7 @@ class Gang:
         new.s_known = bytearray(map(min, *(x.s_known for x in gangs)))
         for name, axis in _PER_WAVE.items():
             setattr(new, name, np.concatenate([getattr(x, name) for x in gangs], axis))
+        new.start_step()
         new.new_exec()
         return new
 
@@ -214,6 +244,10 @@ _PER_WAVE = {
     "a_known": 1,
 }
 """The arrays of a gang that have an axis of waves, and which axis that is."""
+
+
+def _vector_name(index: int, acc: bool) -> str:
+    return f"{'a' if acc else 'v'}{index}"
 
 
 def scalar_name(index: int) -> str:

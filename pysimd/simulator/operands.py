@@ -1,8 +1,9 @@
 """Operands of instructions turned, once per instruction, into functions that read or write them in a gang.
 
 A type is what the instruction takes the bits for: ``u32 i32 f32``, ``u16 i16 f16`` (one half of a register),
-``u64 i64 f64`` (two registers), ``p16`` (a register whose halves the instruction picks itself), ``k16`` (a constant of
-16 bits) and ``mask`` (one bit per lane, in SGPRs).
+``u64 i64 f64`` (two registers), ``c64`` (the same where the lower half of the result needs only the lower halves),
+``p16`` (a register whose halves the instruction picks itself), ``k16`` (a constant of 16 bits) and ``mask`` (one bit
+per lane, in SGPRs).
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from pysimd.simulator.gang import Gang
 Reader = Callable[[Gang], np.ndarray]
 Writer = Callable[[Gang, np.ndarray], None]
 
-WIDE = ("u64", "i64", "f64")
+WIDE = ("u64", "i64", "f64", "c64")
 HALF = ("u16", "i16", "f16")
 DTYPES = {
     **{"u32": np.uint32, "i32": np.int32, "f32": np.float32, "p16": np.uint32},
     **{"u16": np.uint16, "i16": np.int16, "f16": np.float16},
-    **{"u64": np.uint64, "i64": np.int64, "f64": np.float64},
+    **{"u64": np.uint64, "i64": np.int64, "f64": np.float64, "c64": np.uint64},
 }
 
 _REGISTER = re.compile(r"(?P<file>[vas]|ttmp)(?:(?P<one>\d+)|\[(?P<low>\d+):(?P<high>\d+)\])(?:\.(?P<half>[lh]))?")
@@ -190,7 +191,29 @@ def _wide(operand: Operand, kind: str) -> Reader:
         constant = np.uint64(constant_bits(operand, kind)).view(dtype)
         return lambda g: constant
     low, high = vector_bits(operand, 0), vector_bits(operand, 1)
+    if kind == "c64":
+        high = _apart(high)
     return lambda g: (low(g).astype(np.uint64) | high(g).astype(np.uint64) << np.uint64(32)).view(dtype)
+
+
+def _apart(high: Reader) -> Reader:
+    """Read upper halves so that, if they are undefined, only the upper half of the result is."""
+
+    def read(g):
+        before, g.tainted = g.tainted, None
+        value = high(g)
+        if g.tainted is not None:
+            g.tainted_above = g.tainted if g.tainted_above is None else g.tainted_above | g.tainted
+        g.tainted = before
+        return value
+
+    return read
+
+
+def _join_taint(g: Gang) -> None:
+    """After the lower half of a result was written: what follows depends on the upper halves too."""
+    if g.tainted_above is not None:
+        g.taint(g.tainted_above, "the upper half of an operand")
 
 
 def with_sign(read: Reader, operand: Operand, kind: str) -> Reader:
@@ -237,6 +260,7 @@ def _wide_writer(index: int, acc: bool) -> Writer:
         bits = np.asarray(value).view(np.uint64)
         low, high = bits.astype(np.uint32), (bits >> np.uint64(32)).astype(np.uint32)
         g.write_v(index, low, acc)
+        _join_taint(g)
         g.write_v(index + 1, high, acc)
 
     return write
@@ -271,7 +295,10 @@ def scalar_reader(operand: Operand, kind: str) -> Reader:
     if kind in WIDE:
         if operand.count < 2:
             raise UnsupportedInstruction(f"operand {operand.text!r} has one register, its type needs two")
-        return lambda g: g.read_s64(index).view(dtype)
+        low, high = (lambda g: g.read_s(index)), (lambda g: g.read_s(index + 1))
+        if kind == "c64":
+            high = _apart(high)
+        return lambda g: (low(g).astype(np.uint64) | high(g).astype(np.uint64) << np.uint64(32)).view(dtype)
     return lambda g: g.read_s(index).view(dtype)
 
 
@@ -284,6 +311,7 @@ def scalar_writer(operand: Operand, kind: str) -> Writer:
         def write(g, value):
             bits = np.asarray(value).view(np.uint64)
             g.write_s(index, bits.astype(np.uint32))
+            _join_taint(g)
             g.write_s(index + 1, (bits >> np.uint64(32)).astype(np.uint32))
 
         return write

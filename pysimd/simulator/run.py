@@ -233,6 +233,7 @@ def _run(program: Program, gang: Gang, stop: int, executed: _Executed):
         waves[place] += count
         lanes[place] += gang.active
         gang.pc = place + 1
+        gang.start_step()
         try:
             event = steps[place](gang)
         except SimulationError as error:

@@ -71,6 +71,7 @@ def _branch(condition: Callable[[Gang], np.ndarray]) -> Decoder:
 
         def step(g):
             taken = condition(g)
+            g.require_defined("the way it goes")
             if taken.all():
                 g.pc = target
             elif taken.any():

@@ -62,6 +62,7 @@ def permuted(read: Reader, modifiers: Modifiers, machine: Machine):
 
     def read_permuted(g: Gang) -> np.ndarray:
         value = np.broadcast_to(read(g), g.exec.shape)[:, index]
+        g.require_defined("a value for other lanes")
         return np.where(has_source(g), value, value.dtype.type(0))
 
     def enabled(g: Gang) -> np.ndarray:

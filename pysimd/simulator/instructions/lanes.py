@@ -37,6 +37,7 @@ def _read_first_lane(instruction: Instruction, machine: Machine) -> Step:
 
     def step(g):
         values = np.broadcast_to(read(g), g.exec.shape)
+        g.require_defined("a value for all lanes")
         write(g, values[np.arange(g.count), g.exec.argmax(axis=1)])  # lane 0 where no lane is active
 
     return step
@@ -76,6 +77,7 @@ def _bits_below(instruction: Instruction, machine: Machine) -> Step:
 def _gathered(g, values: np.ndarray, source: np.ndarray) -> np.ndarray:
     """What each lane gets from its source lane; 0 from a lane that EXEC leaves out."""
     wave = np.arange(g.count)[:, None]
+    g.require_defined("a value for other lanes")
     return np.where(g.exec[wave, source], np.broadcast_to(values, g.exec.shape)[wave, source], np.uint32(0))
 
 

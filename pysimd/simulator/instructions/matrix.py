@@ -73,13 +73,13 @@ def operand_words(g: Gang, operand: Operand, count: int) -> np.ndarray:
     if not operand.is_vector or operand.count != count or operand.negate or operand.absolute:
         raise UnsupportedInstruction(f"operand {operand.text!r}: expected {count} vector registers")
     acc = operand.file == "a"
-    return np.stack([g.read_v(operand.index + i, acc, everywhere=True) for i in range(count)], axis=2)
+    return np.stack([g.read_everywhere(operand.index + i, acc) for i in range(count)], axis=2)
 
 
 def write_words(g: Gang, operand: Operand, words: np.ndarray) -> None:
     """(waves, lanes, count) uint32 to as many registers."""
     for i in range(words.shape[2]):
-        g.write_v(operand.index + i, words[:, :, i], operand.file == "a", everywhere=True)
+        g.write_everywhere(operand.index + i, words[:, :, i], operand.file == "a")
 
 
 def product(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:

@@ -115,7 +115,9 @@ def _global_load(width: Width) -> Decoder:
 
         def step(g: Gang) -> None:
             if g.active:
-                data, is_argument = g.shared.memory.load(address(g), width.size, g.lanes_of(g.waves))
+                where = address(g)
+                g.require_defined("the address")
+                data, is_argument = g.shared.memory.load(where, width.size, g.lanes_of(g.waves))
                 g.shared.traffic.load("arguments" if is_argument else "global", data.size)
                 write(g, data)
 
@@ -132,8 +134,9 @@ def _global_store(width: Width) -> Decoder:
 
         def step(g: Gang) -> None:
             if g.active:
-                data = read(g)
-                g.shared.memory.store(address(g), data, g.lanes_of(g.waves))
+                where, data = address(g), read(g)
+                g.require_defined("the address or the value")
+                g.shared.memory.store(where, data, g.lanes_of(g.waves))
                 g.shared.traffic.store("global", data.size)
 
         return step
@@ -154,6 +157,7 @@ def _scalar_load(width: Width) -> Decoder:
 
         def step(g: Gang) -> None:
             where = np.broadcast_to(base(g) + plus(g) + constant, (g.count,))
+            g.require_defined("the address")
             data, is_argument = g.shared.memory.load(where, width.size, g.waves)
             g.shared.traffic.load("arguments" if is_argument else "scalar", data.size)
             words = data.view(narrow).astype(np.int32 if width.signed else np.uint32, copy=False).view(np.uint32)
@@ -179,6 +183,7 @@ def _scalar_offset(operand: Operand):
 def _lds_place(g: Gang, address, offset: int) -> tuple[np.ndarray, np.ndarray]:
     """Blocks and byte offsets of the lanes in EXEC."""
     at = np.broadcast_to(address(g), g.exec.shape)[g.exec].astype(np.int64) + offset
+    g.require_defined("the address")
     return g.lanes_of(g.blocks), at
 
 
@@ -217,6 +222,7 @@ def _lds_store(width: Width, stride: int = 0) -> Decoder:
             if g.active:
                 for read, offset in zip(reads, offsets, strict=True):
                     data = read(g)
+                    g.require_defined("the value")
                     g.shared.lds.store(*_lds_place(g, place, offset), data, g.lanes_of(g.in_block))
                     g.shared.traffic.store("lds", data.size)
 

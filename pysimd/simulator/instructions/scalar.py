@@ -184,9 +184,9 @@ def _saveexec(function: Callable) -> Callable:
 
 
 _LOGIC_ROWS = [
-    (f"s_{name}_b{bits}", f"u{bits} scc = u{bits} u{bits}", _nonzero(function))
+    (f"s_{name}_b{kind[1:]}", f"{kind} scc = {kind} {kind}", _nonzero(function))
     for name, function in _LOGIC.items()
-    for bits in (32, 64)
+    for kind in ("u32", "c64")
 ]
 _SAVEEXEC_ROWS = [
     (f"s_{name}_saveexec_b{bits}", f"u{bits} exec scc = u{bits} exec", _saveexec(function))
@@ -208,10 +208,10 @@ _FLOAT_ROWS = [(f"s_cmp_{name}_f32", "scc = f32 f32", function) for name, functi
 
 TABLE = table(
     ("s_mov_b32", "u32 = u32", lambda a: a),
-    ("s_mov_b64", "u64 = u64", lambda a: a),
+    ("s_mov_b64", "c64 = c64", lambda a: a),
     ("s_movk_i32", "i32 = k16", lambda a: a),
     ("s_not_b32", "u32 scc = u32", _nonzero(lambda a: ~a)),
-    ("s_not_b64", "u64 scc = u64", _nonzero(lambda a: ~a)),
+    ("s_not_b64", "c64 scc = c64", _nonzero(lambda a: ~a)),
     ("s_cselect_b32", "u32 = u32 u32 scc", lambda a, b, scc: np.where(scc, a, b)),
     ("s_cselect_b64", "u64 = u64 u64 scc", lambda a, b, scc: np.where(scc, a, b)),
     ("s_cmov_b32", "u32 += u32 scc", lambda a, scc, old: np.where(scc, a, old)),
@@ -222,7 +222,7 @@ TABLE = table(
     *_COMPARE_ROWS,
     *_FLOAT_ROWS,
     ("s_lshl_b32", "u32 scc = u32 u32", _nonzero(_shifted(np.left_shift, 32))),
-    ("s_lshl_b64", "u64 scc = u64 u32", _nonzero(_shifted(np.left_shift, 64))),
+    ("s_lshl_b64", "c64 scc = c64 u32", _nonzero(_shifted(np.left_shift, 64))),
     ("s_lshr_b32", "u32 scc = u32 u32", _nonzero(_shifted(np.right_shift, 32))),
     ("s_lshr_b64", "u64 scc = u64 u32", _nonzero(_shifted(np.right_shift, 64))),
     ("s_ashr_i32", "i32 scc = i32 u32", _nonzero(_shifted(np.right_shift, 32))),
@@ -235,10 +235,10 @@ TABLE = table(
     ("s_sub_i32 s_sub_co_i32", "i32 scc = i32 i32", _signed(np.subtract)),
     ("s_addk_i32 s_addk_co_i32", "i32 scc += k16", _signed(np.add)),
     ("s_mulk_i32", "i32 += k16", np.multiply),
-    ("s_add_nc_u64 s_add_u64", "u64 = u64 u64", np.add),
-    ("s_sub_nc_u64 s_sub_u64", "u64 = u64 u64", np.subtract),
+    ("s_add_nc_u64 s_add_u64", "c64 = c64 c64", np.add),
+    ("s_sub_nc_u64 s_sub_u64", "c64 = c64 c64", np.subtract),
     ("s_mul_i32", "u32 = u32 u32", np.multiply),
-    ("s_mul_u64", "u64 = u64 u64", np.multiply),
+    ("s_mul_u64", "c64 = c64 c64", np.multiply),
     ("s_mul_hi_u32", "u32 = u32 u32", _multiply_high),
     ("s_mul_hi_i32", "i32 = i32 i32", _multiply_high),
     ("s_min_u32", "u32 scc = u32 u32", _first(np.minimum)),

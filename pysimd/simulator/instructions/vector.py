@@ -129,7 +129,7 @@ def _mad_wide(wide) -> Callable:
     """A product of 32 bits each, plus 64 bits; and whether that overflows."""
 
     def mad(a, b, c):
-        product = a.astype(wide) * b.astype(wide)
+        product, c = a.astype(wide) * b.astype(wide), c.view(wide)
         total = product + c
         overflows = total < product if wide is np.uint64 else (total < product) != (c < 0)
         return total, overflows
@@ -215,7 +215,7 @@ TABLE: dict[str, Decoder] = {
     **table(
         # Moves and selections
         ("v_mov_b32 v_accvgpr_read_b32 v_accvgpr_write_b32 v_accvgpr_mov_b32", "u32 = u32", lambda a: a),
-        ("v_mov_b64", "u64 = u64", lambda a: a),
+        ("v_mov_b64", "c64 = c64", lambda a: a),
         ("v_mov_b16", "u16 = u16", lambda a: a),
         ("v_cndmask_b32", "f32 = f32 f32 mask", lambda a, b, mask: np.where(mask, b, a)),
         ("v_cndmask_b16", "f16 = f16 f16 mask", lambda a, b, mask: np.where(mask, b, a)),
@@ -246,13 +246,13 @@ TABLE: dict[str, Decoder] = {
         ("v_lshlrev_b16", "u16 = u16 u16", _shift(np.left_shift, 16)),
         ("v_lshrrev_b16", "u16 = u16 u16", _shift(np.right_shift, 16)),
         ("v_ashrrev_i16", "i16 = u16 i16", _shift(np.right_shift, 16)),
-        ("v_lshlrev_b64", "u64 = u32 u64", _shift(np.left_shift, 64)),
+        ("v_lshlrev_b64", "c64 = u32 c64", _shift(np.left_shift, 64)),
         ("v_lshrrev_b64", "u64 = u32 u64", _shift(np.right_shift, 64)),
         ("v_ashrrev_i64", "i64 = u32 i64", _shift(np.right_shift, 64)),
         ("v_lshl_or_b32", "u32 = u32 u32 u32", lambda a, b, c: a << (b & np.uint32(31)) | c),
         ("v_lshl_add_u32", "u32 = u32 u32 u32", lambda a, b, c: (a << (b & np.uint32(31))) + c),
         ("v_add_lshl_u32", "u32 = u32 u32 u32", lambda a, b, c: (a + b) << (c & np.uint32(31))),
-        ("v_lshl_add_u64", "u64 = u64 u32 u64", lambda a, b, c: (a << (b & np.uint32(7)).astype(np.uint64)) + c),
+        ("v_lshl_add_u64", "c64 = c64 u32 c64", lambda a, b, c: (a << (b & np.uint32(7)).astype(np.uint64)) + c),
         # Integers
         ("v_add_u32 v_add_nc_u32", "u32 = u32 u32", np.add),
         ("v_sub_u32 v_sub_nc_u32", "u32 = u32 u32", np.subtract),
@@ -280,8 +280,8 @@ TABLE: dict[str, Decoder] = {
         ("v_mul_i32_i24", "u32 = u32 u32", _mad24(True)),
         ("v_mad_u32_u24", "u32 = u32 u32 u32", _mad24(False)),
         ("v_mad_i32_i24", "u32 = u32 u32 u32", _mad24(True)),
-        ("v_mad_u64_u32 v_mad_co_u64_u32", "u64 mask = u32 u32 u64", _mad_wide(np.uint64)),
-        ("v_mad_i64_i32 v_mad_co_i64_i32", "i64 mask = i32 i32 i64", _mad_wide(np.int64)),
+        ("v_mad_u64_u32 v_mad_co_u64_u32", "c64 mask = u32 u32 c64", _mad_wide(np.uint64)),
+        ("v_mad_i64_i32 v_mad_co_i64_i32", "c64 mask = i32 i32 c64", _mad_wide(np.int64)),
         ("v_min_u32", "u32 = u32 u32", np.minimum),
         ("v_max_u32", "u32 = u32 u32", np.maximum),
         ("v_min_i32", "i32 = i32 i32", np.minimum),
