@@ -72,6 +72,7 @@ struct Halves {
     template <bool EDGE>
     __device__ void load(const u16* from, i64 r_stride, i64 k_stride, int count) {
         if constexpr (L == ANY) {
+            r_stride = fresh(r_stride), k_stride = fresh(k_stride);
 #pragma unroll
             for (int u = 0; u < U; ++u)
 #pragma unroll

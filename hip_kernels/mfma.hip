@@ -1,7 +1,7 @@
 /* mfma: C[SIDE,SIDE] += A[SIDE,K] * B[K,SIDE] on the matrix cores of CDNA, one tile to a wave of 64.
  *
- * contract  gpu_kernels/micro/call.cuh; any K: steps past it are zeros in registers, never read. K = 0 gives C0 or zeros.
- *           Tiles that stick out of C (EDGE) read and write what exists.
+ * contract  gpu_kernels/micro/call.cuh; any K: steps past it are zeros in registers. K = 0 gives C0 or zeros. Tiles that
+ *           stick out of C (EDGE) read and write what exists.
  * tile      hip_f32_mfma_16x16, hip_f32_mfma_32x32, hip_f16f32_mfma_16x16, hip_f16f32_mfma_32x32
  * regs      SIDE*SIDE/64 sums a lane, 16 bytes of A and of B; no scratch
  * per k     SIDE*SIDE multiply-adds: 1/4 v_mfma_f32_16x16x4_f32, 1/2 v_mfma_f32_32x32x2_f32, 1/16
@@ -67,9 +67,10 @@ __global__ void __launch_bounds__(128) mfma_tile(const __grid_constant__ Call p)
     Tile t = tile_of<SIDE, SIDE, EDGE>(p, group_index<64>());
     if (!t.inside) return;
     int lane = threadIdx.x % 64, line = lane % SIDE, group = lane / SIDE;
-    bool a_there = !EDGE || line < t.rows, b_there = !EDGE || line < t.cols;
-    const Elem* a = (const Elem*)p.a + t.at.a + (t.i + line) * p.a_rs + group * U * p.a_cs;
-    const Elem* b = (const Elem*)p.b + t.at.b + (t.j + line) * p.b_cs + group * U * p.b_rs;
+    /* Lanes outside of C read its last row or column again; their sums are dropped. */
+    int row = EDGE ? min(line, t.rows - 1) : line, col = EDGE ? min(line, t.cols - 1) : line;
+    const Elem* a = (const Elem*)p.a + t.at.a + (t.i + row) * p.a_rs + group * U * p.a_cs;
+    const Elem* b = (const Elem*)p.b + t.at.b + (t.j + col) * p.b_cs + group * U * p.b_rs;
     typename SumsOf<SIDE>::Type sums = {};
     auto multiply = [&](const typename In::Acc(&x)[1][U], const typename In::Acc(&y)[1][U]) {
 #pragma unroll
@@ -79,19 +80,21 @@ __global__ void __launch_bounds__(128) mfma_tile(const __grid_constant__ Call p)
 #pragma unroll 1
     for (; k >= GROUPS * U; k -= GROUPS * U) {
         typename In::Acc fa[1][U], fb[1][U];
-        load_fragment<In, 1, U, LA, EDGE>(fa, a, 0, p.a_cs, a_there);
-        load_fragment<In, 1, U, LB, EDGE>(fb, b, 0, p.b_rs, b_there);
+        load_fragment<In, 1, U, LA, false>(fa, a, 0, p.a_cs, 1);
+        load_fragment<In, 1, U, LB, false>(fb, b, 0, p.b_rs, 1);
         a += GROUPS * U * p.a_cs;
         b += GROUPS * U * p.b_rs;
         multiply(fa, fb);
     }
-    if (k > 0) {
+    if (k > 0) { /* the last steps: past them, the last one is read again and zero is taken */
         int left = (int)k - group * U;
         typename In::Acc fa[1][U], fb[1][U];
 #pragma unroll
         for (int u = 0; u < U; ++u) {
-            fa[0][u] = a_there && u < left ? In::value(__ldg(a + u * p.a_cs)) : typename In::Acc(0);
-            fb[0][u] = b_there && u < left ? In::value(__ldg(b + u * p.b_rs)) : typename In::Acc(0);
+            int at = min(u, left - 1);
+            typename In::Acc x = In::value(__ldg(a + at * p.a_cs)), y = In::value(__ldg(b + at * p.b_rs));
+            fa[0][u] = u < left ? x : typename In::Acc(0);
+            fb[0][u] = u < left ? y : typename In::Acc(0);
         }
         multiply(fa, fb);
     }
@@ -99,8 +102,8 @@ __global__ void __launch_bounds__(128) mfma_tile(const __grid_constant__ Call p)
 #pragma unroll
     for (int r = 0; r < SIDE * SIDE / 64; ++r) {
         Tile one = t;
-        int row = r / 4 * (4 * GROUPS) + 4 * group + r % 4;
-        one.i += row;
-        if (!EDGE || (row < t.rows && line < t.cols)) store_element<F32>(p, one, sums[r]);
+        int i = r / 4 * (4 * GROUPS) + 4 * group + r % 4;
+        one.i += i;
+        if (!EDGE || (i < t.rows && line < t.cols)) store_element<F32>(p, one, sums[r]);
     }
 }

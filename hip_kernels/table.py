@@ -95,3 +95,41 @@ def entries(row: Kernel) -> list[str]:
     """Every template instance of a row that a call can ask for."""
     layouts = ("ANY", *row.layouts)
     return [entry(row, a, b, False) for a in layouts for b in layouts] + [entry(row, "ANY", "ANY", True)]
+
+
+# --- symbols ---
+
+_ENUMERATORS = {
+    "Layout": ("ANY", "ALONG_K", "ALONG_R", "PACKED"),
+    "Source": ("CHUNK", "STRIDED", "SHARED"),
+}
+
+
+def symbol(entry: str) -> str:
+    """The name of a template instance in machine code, as the C++ ABI makes it: ``outer<F32, 4>`` is
+    ``_Z5outerI3F32Li4EEv4Call``.
+
+    With it a compiled module is found again in CuPy's cache; modules with name expressions CuPy compiles anew in every
+    process where it is built for ROCm.
+    """
+    template, _, arguments = entry.rstrip(">").partition("<")
+    seen = [template]  # what may be written shortly when it comes again
+
+    def name(word: str) -> str:
+        if word in seen:
+            at = seen.index(word)
+            return "S_" if at == 0 else f"S{at - 1}_"
+        seen.append(word)
+        return f"{len(word)}{word}"
+
+    def argument(word: str) -> str:
+        if word in ("true", "false"):
+            return f"Lb{int(word == 'true')}E"
+        if word.isdecimal():
+            return f"Li{word}E"
+        for enum, words in _ENUMERATORS.items():
+            if word in words:
+                return f"L{name(enum)}{words.index(word)}E"
+        return name(word)
+
+    return f"_Z{len(template)}{template}I{''.join(argument(x) for x in arguments.split(', '))}Ev4Call"

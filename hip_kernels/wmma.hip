@@ -1,7 +1,7 @@
 /* wmma: C[16,16] += A[16,K] * B[K,16], half in, summed in float, on the matrix units of RDNA, one tile to a wave of 32.
  *
- * contract  gpu_kernels/micro/call.cuh; any K: steps past it are zeros in registers, never read. K = 0 gives C0 or zeros.
- *           Tiles that stick out of C (EDGE) read and write what exists.
+ * contract  gpu_kernels/micro/call.cuh; any K: steps past it are zeros in registers. K = 0 gives C0 or zeros. Tiles that
+ *           stick out of C (EDGE) read and write what exists.
  * tile      hip_f16f32_wmma_16x16; k_group 16
  * regs      8 sums a lane; 16 halves of A and of B (8 on gfx12); no scratch
  * per k     1/16 v_wmma_f32_16x16x16_f16; each lane loads a row of A and a column of B, 16 bytes at a time where they lie
@@ -49,27 +49,30 @@ __global__ void __launch_bounds__(128) wmma_tile(const __grid_constant__ Call p)
     Tile t = tile_of<SIDE, SIDE, EDGE>(p, group_index<32>());
     if (!t.inside) return;
     int lane = threadIdx.x % 32, line = lane % SIDE, group = lane / SIDE, first = U == SIDE ? 0 : group * U;
-    bool a_there = !EDGE || line < t.rows, b_there = !EDGE || line < t.cols;
-    const u16* a = (const u16*)p.a + t.at.a + (t.i + line) * p.a_rs + first * p.a_cs;
-    const u16* b = (const u16*)p.b + t.at.b + (t.j + line) * p.b_cs + first * p.b_rs;
+    /* Lanes outside of C read its last row or column again; their sums are dropped. */
+    int row = EDGE ? min(line, t.rows - 1) : line, col = EDGE ? min(line, t.cols - 1) : line;
+    const u16* a = (const u16*)p.a + t.at.a + (t.i + row) * p.a_rs + first * p.a_cs;
+    const u16* b = (const u16*)p.b + t.at.b + (t.j + col) * p.b_cs + first * p.b_rs;
     Sums sums = {};
     i64 k = p.k;
 #pragma unroll 1
     for (; k >= SIDE; k -= SIDE) {
         half_t fa[1][U], fb[1][U];
-        load_fragment<Half, 1, U, LA, EDGE>(fa, a, 0, p.a_cs, a_there);
-        load_fragment<Half, 1, U, LB, EDGE>(fb, b, 0, p.b_rs, b_there);
+        load_fragment<Half, 1, U, LA, false>(fa, a, 0, p.a_cs, 1);
+        load_fragment<Half, 1, U, LB, false>(fb, b, 0, p.b_rs, 1);
         a += SIDE * p.a_cs;
         b += SIDE * p.b_rs;
         sums = multiply(fa, fb, sums);
     }
-    if (k > 0) {
+    if (k > 0) { /* the last steps: past them, the last one is read again and zero is taken */
         int left = (int)k - first;
         half_t fa[1][U], fb[1][U];
 #pragma unroll
         for (int u = 0; u < U; ++u) {
-            fa[0][u] = a_there && u < left ? Half::value(__ldg(a + u * p.a_cs)) : half_t(0);
-            fb[0][u] = b_there && u < left ? Half::value(__ldg(b + u * p.b_rs)) : half_t(0);
+            int at = min(u, left - 1);
+            half_t x = Half::value(__ldg(a + at * p.a_cs)), y = Half::value(__ldg(b + at * p.b_rs));
+            fa[0][u] = u < left ? x : half_t(0);
+            fb[0][u] = u < left ? y : half_t(0);
         }
         sums = multiply(fa, fb, sums);
     }
@@ -77,8 +80,8 @@ __global__ void __launch_bounds__(128) wmma_tile(const __grid_constant__ Call p)
 #pragma unroll
     for (int r = 0; r < 8; ++r) {
         Tile one = t;
-        int row = U == SIDE ? 2 * r + group : 8 * group + r;
-        one.i += row;
-        if (!EDGE || (row < t.rows && line < t.cols)) store_element<F32>(p, one, sums[r]);
+        int i = U == SIDE ? 2 * r + group : 8 * group + r;
+        one.i += i;
+        if (!EDGE || (i < t.rows && line < t.cols)) store_element<F32>(p, one, sums[r]);
     }
 }

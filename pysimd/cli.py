@@ -86,9 +86,14 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--b", metavar="B.npy", type=Path, help="B, (..., K, nr)")
     sub.add_argument("--c", metavar="C.npy", type=Path, help="C, (..., mr, nr), added to the product")
     sub.add_argument("--out", metavar="OUT.npy", type=Path, help="write c + a @ b here")
-    sub.add_argument("--batch", type=_positive, help="products of the random input (1000)")
+    sub.add_argument("--batch", type=_positive, help="products of the random input (1000; 100 with --simulate)")
     sub.add_argument("--k", type=_not_negative, help="K of the random input (64)")
     sub.add_argument("--seed", type=_not_negative, help="seed of the random input (0)")
+    sub.add_argument(
+        "--simulate",
+        metavar="TARGET",
+        help="execute a HIP kernel in the simulator, compiled for this AMD GPU (e.g. gfx942), instead of timing it",
+    )
     _add_seconds(sub, 0.3, "time given to the measurement (%(default)s)")
 
     sub = command("ratio", _ratio, "multiply-adds per element loaded, inner product against outer")
@@ -284,13 +289,13 @@ def _kernel_fields(kernel: registry.MicroKernel) -> dict:
 
 def _run(options) -> int:
     kernel = registry.kernel(options.name)
+    if options.simulate is not None:
+        return _simulate(kernel, options)
     kernel._check_available()
     a, b, c, source = _operands(kernel, options)
     run = measure.run(kernel, a, b, c, seconds=options.seconds)
     checked = verify(kernel.types, a, b, c, run.result)
-    if options.out is not None:
-        with options.out.open("wb") as file:  # the name as given: numpy.save would add .npy
-            np.save(file, run.result)
+    _save(options.out, run.result)
     macs = run.products * kernel.mr * kernel.nr * a.shape[-1]
     gflops = {"best_gflops": 2 * macs / run.times.best_ns, "median_gflops": 2 * macs / run.times.median_ns}
     if options.json:
@@ -308,22 +313,70 @@ def _run(options) -> int:
         )
     else:
         unit = "GOP/s" if kernel.types.endswith("i32") else "GFLOP/s"
-        dtype_c = kernel.c_dtype.name
-        print(f"kernel   {kernel.name}")
-        print(f"input    {source}")
-        print(f"a        {a.dtype.name} {a.shape}")
-        print(f"b        {b.dtype.name} {b.shape}")
-        print(f"c        {'none' if c is None else f'{c.dtype.name} {c.shape}'}")
-        print(f"result   {dtype_c} {run.result.shape}" + (f", written to {options.out}" if options.out else ""))
+        _print_operands(kernel, source, a, b, c, run.result, options.out)
         print(
             f"time     best {run.best_ns_per_product:.2f} ns, median {run.median_ns_per_product:.2f} ns per product "
             f"({run.times.calls} calls of {run.products} products, on one thread unless the work is large)"
         )
         print(f"speed    best {gflops['best_gflops']:.1f} {unit}, median {gflops['median_gflops']:.1f} {unit}")
         print(f"error    {_error(checked)}")
-    if not checked.holds:
-        return _fail(f"{kernel.name}: the result is outside the error bound", 1)
-    return 0
+    return _verdict(kernel, checked)
+
+
+def _simulate(kernel: registry.MicroKernel, options) -> int:
+    """``run --simulate``: what was executed instead of how fast it was."""
+    a, b, c, source = _operands(kernel, options, batch=100)
+    _say(f"compiling {kernel.name} for {options.simulate} and executing its machine code ...")
+    run = kernel.simulate(a, b, c, target=options.simulate)
+    checked = verify(kernel.types, a, b, c, run.result)
+    _save(options.out, run.result)
+    if options.json:
+        _print_json(
+            kernel=kernel.name,
+            input=source,
+            shapes={"a": a.shape, "b": b.shape, "c": None if c is None else c.shape, "out": run.result.shape},
+            target=run.target,
+            instance=run.entry,
+            macs=run.macs,
+            elements_loaded=run.elements,
+            macs_per_element=run.ratio if run.elements else None,
+            counts=run.counts.to_dict(),
+            error=asdict(checked),
+            out=None if options.out is None else str(options.out),
+        )
+        return _verdict(kernel, checked)
+    _print_operands(kernel, source, a, b, c, run.result, options.out)
+    print(f"target   {run.target}, executed in the functional simulator: not run on a GPU")
+    print(f"instance {run.entry or 'none: nothing to compute'}")
+    if run.elements:
+        print(
+            f"ratio    {run.macs:,} multiply-adds / {run.elements:,} elements loaded = {run.ratio:.2f} "
+            f"(of the tile: {kernel.ratio.value:.2f})"
+        )
+    print(f"error    {_error(checked)}\n")
+    ordered = sorted(run.counts.instructions.items(), key=lambda x: -x[1].waves)
+    rows = [[name, f"{x.waves:,}", f"{x.lanes:,}"] for name, x in ordered]
+    print(table(["instruction", "waves", "lanes"], rows, right=["waves", "lanes"]))
+    return _verdict(kernel, checked)
+
+
+def _save(path: Path | None, result: np.ndarray) -> None:
+    if path is not None:
+        with path.open("wb") as file:  # the name as given: numpy.save would add .npy
+            np.save(file, result)
+
+
+def _print_operands(kernel, source, a, b, c, result, out) -> None:
+    print(f"kernel   {kernel.name}")
+    print(f"input    {source}")
+    print(f"a        {a.dtype.name} {a.shape}")
+    print(f"b        {b.dtype.name} {b.shape}")
+    print(f"c        {'none' if c is None else f'{c.dtype.name} {c.shape}'}")
+    print(f"result   {kernel.c_dtype.name} {result.shape}" + (f", written to {out}" if out else ""))
+
+
+def _verdict(kernel, checked) -> int:
+    return 0 if checked.holds else _fail(f"{kernel.name}: the result is outside the error bound", 1)
 
 
 def _error(checked) -> str:
@@ -336,8 +389,8 @@ def _error(checked) -> str:
     )
 
 
-def _operands(kernel, options):
-    """A, B, C as NumPy arrays, and where they are from."""
+def _operands(kernel, options, batch: int = 1000):
+    """A, B, C as NumPy arrays, and where they are from; ``batch`` products unless the command line says how many."""
     if (options.a is None) != (options.b is None):
         raise OptionError("--a and --b belong together: give both files, or none for random input")
     c = None if options.c is None else _load(kernel, options.c)
@@ -349,7 +402,7 @@ def _operands(kernel, options):
         return a, b, c, ", ".join(str(p) for p in (options.a, options.b, options.c) if p is not None)
     batch, k, seed = (
         default if value is None else value
-        for value, default in ((options.batch, 1000), (options.k, 64), (options.seed, 0))
+        for value, default in ((options.batch, batch), (options.k, 64), (options.seed, 0))
     )
     a, b = measure.random_operands(kernel, batch, k, seed)
     return a, b, c, f"random, seed {seed}" + ("" if c is None else f"; C from {options.c}")

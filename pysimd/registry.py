@@ -125,6 +125,34 @@ class MicroKernel:
         self._check_available()
         return self._implementation.bind(self, a, b, c)
 
+    def simulate(self, a, b, c=None, *, target: str = "gfx942"):
+        """Run the machine code of a HIP kernel in the functional simulator, without a GPU.
+
+        The kernel is compiled for ``target`` (clang, or ``pip install 'pysimd[simulate]'``) and launched as on a GPU;
+        every instruction is executed on NumPy arrays, and every access checked. It is thousands of times slower than
+        a GPU and says nothing of time; docs/simulator.md tells what it models and what not.
+
+        Args:
+            a, b, c: as for a call, on the CPU.
+            target: ``gfx900``, ``gfx906``, ``gfx90a``, ``gfx942``, ``gfx1030``, ``gfx1100`` or ``gfx1200``.
+
+        Returns:
+            A ``Simulation``: ``result``, executed ``counts``, and the ``ratio`` of multiply-adds to elements loaded.
+
+        Raises:
+            ShapeError, DTypeError: as for a call.
+            OptionError: the simulator does not know the target.
+            UnavailableError: not a HIP kernel, a target without its instructions, or no compiler.
+        """
+        if self.backend != "hip":
+            raise UnavailableError(
+                f"{self.name} is no HIP kernel: the simulator runs machine code of AMD GPUs only; "
+                "pysimd.kernels('hip') lists what it can run"
+            )
+        from .backends import hip_simulation
+
+        return hip_simulation.simulate(self, a, b, c, target)
+
     def _check_available(self) -> None:
         if not self.available:
             raise UnavailableError(f"{self.name} cannot run here: {self.unavailable_reason}")

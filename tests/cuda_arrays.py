@@ -3,7 +3,6 @@
 import ctypes
 
 import numpy as np
-from reference import random_operand
 
 import pysimd
 
@@ -29,12 +28,3 @@ def on_host(x) -> np.ndarray:
 
     as_bytes = cupy.ndarray((*x.shape, x.itemsize), np.uint8, x.data, strides=(*x.strides, 1))
     return np.ascontiguousarray(cupy.asnumpy(as_bytes)).view(x.dtype).reshape(x.shape)
-
-
-def moderate(rng, dtype: np.dtype, shape) -> np.ndarray:
-    """Random operands of which no product is denormal, in half either: the bound knows nothing of underflow."""
-    x = random_operand(rng, dtype, shape)
-    if dtype.name in ("float16", "bfloat16", "float32", "float64"):
-        wide = x.astype(np.float64)
-        x = np.where(np.abs(wide) < 0.125, np.copysign(0.625, wide), wide).astype(dtype)
-    return x

@@ -9,8 +9,8 @@ import sys
 import cupy
 import layouts
 import numpy as np
-from cuda_arrays import moderate, on_host
-from reference import check, random_result
+from cuda_arrays import on_host
+from reference import check, moderate, random_result
 
 import pysimd
 from pysimd import dtypes

@@ -27,6 +27,15 @@ def random_operand(rng: np.random.Generator, dtype: np.dtype, shape: tuple[int, 
     return np.asarray(values.astype(dtype))
 
 
+def moderate(rng, dtype: np.dtype, shape) -> np.ndarray:
+    """Random operands of which no product is denormal, in half either: the bound knows nothing of underflow."""
+    x = random_operand(rng, dtype, shape)
+    if dtype.name in ("float16", "bfloat16", "float32", "float64"):
+        wide = x.astype(np.float64)
+        x = np.where(np.abs(wide) < 0.125, np.copysign(0.625, wide), wide).astype(dtype)
+    return x
+
+
 def operands(kernel, k: int, batch_a=(), batch_b=(), seed: int = 0):
     """Random A and B for one tile of ``kernel`` per batch element."""
     rng = np.random.default_rng((seed, k, kernel.mr, kernel.nr))

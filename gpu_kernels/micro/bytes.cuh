@@ -13,6 +13,7 @@ __device__ inline void transpose_bytes(u32 (&w)[4]) {
 /* The first `count` (at most 4) values, `stride` apart, from global memory; the others are zero. */
 __device__ inline u32 gather_group(const signed char* from, i64 stride, int count) {
     u32 w = 0;
+    stride = fresh(stride);
 #pragma unroll
     for (int u = 0; u < 4; ++u)
         if (u < count) w |= (u32)(unsigned char)__ldg(from + u * stride) << (8 * u);

@@ -33,6 +33,15 @@ __device__ inline void store_words(void* to, const u32* w) {
     }
 }
 
+/* A stride as if it were another one in each turn of a loop: clang would keep all multiples of it in registers, and run out
+ * of them. */
+__device__ inline i64 fresh(i64 stride) {
+#if defined(__HIP__)
+    asm volatile("" : "+s"(stride));
+#endif
+    return stride;
+}
+
 /* How an operand lies in memory; R is its other dimension: rows of A, columns of B. */
 enum Layout {
     ANY,     /* any strides: one element a load */
@@ -74,6 +83,7 @@ __device__ inline void load_fragment(typename Y::Acc (&f)[R][U], const typename 
             for (int r = 0; r < R; ++r) f[r][u] = Y::word(w, r);
         }
     } else {
+        r_stride = fresh(r_stride), k_stride = fresh(k_stride);
 #pragma unroll
         for (int r = 0; r < R; ++r)
 #pragma unroll

@@ -87,8 +87,12 @@ def _function(source: str, entry: str, device: int):
     """The compiled kernel of a template instance; ``device`` is the current one."""
     import cupy
 
-    text = sources.joined(f"hip_kernels/{source}")
-    return cupy.RawModule(code=text, options=OPTIONS, name_expressions=(entry,)).get_function(entry)
+    return cupy.RawModule(code=instance(source, entry), options=OPTIONS).get_function(table.symbol(entry))
+
+
+def instance(source: str, entry: str) -> str:
+    """Source text whose one kernel is a template instance of a file in ``hip_kernels``."""
+    return f"{sources.joined(f'hip_kernels/{source}')}template __global__ void {entry}(const Call);\n"
 
 
 # --- launches ---

@@ -7,8 +7,8 @@ import layouts
 import numpy as np
 import pytest
 from cases import BATCHES, K_LENGTHS, edge_sizes
-from cuda_arrays import moderate, on_gpu, on_host
-from reference import check, random_result
+from cuda_arrays import on_gpu, on_host
+from reference import check, moderate, random_result
 
 import pysimd
 

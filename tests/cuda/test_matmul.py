@@ -7,8 +7,8 @@ import layouts
 import numpy as np
 import pytest
 from cases import BATCHES, PRODUCTS
-from cuda_arrays import moderate, on_gpu, on_host
-from reference import check
+from cuda_arrays import on_gpu, on_host
+from reference import check, moderate
 
 import pysimd
 from pysimd import dtypes
