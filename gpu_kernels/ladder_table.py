@@ -1,0 +1,145 @@
+"""The one place where a rung of the GPU GEMM ladder is registered; compilation, dispatch, tests, benchmark, command
+line and tutorial read it.
+
+A rung is a whole GEMM, ``C = alpha A B + beta C``, and each shows one idea more than the one before. ``entry`` is the
+template instance in ``gpu_kernels/ladder/<name>.cu``; ``{a}`` and ``{b}`` stand for the layouts of the operands
+(gemm.cuh). Plain data: nothing here needs CuPy.
+"""
+
+from dataclasses import dataclass
+
+DOCUMENTS = {
+    "slides": "slides on row-major SGEMM, kernels sgemm0 to sgemv7",
+    "kernel 5": "Kernel 5: Blocktiling and 2D Threadtiling",
+    "readme": "README of sgemm_naive_block_tile, sgemm_v1, sgemm_v2 and sgemm_v3",
+    "blog": "GEMM optimisation (2023): mysgemm_v1 to mysgemm_v11, the kernels of "
+    "yzhaiustc/Optimizing-SGEMM-on-NVIDIA-Turing-GPUs",
+}
+"""The tellings of the ladder that the rungs are made of. Those of the blog are column-major: the swapped call."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One row.
+
+    Attributes:
+        number: place in the ladder, ``S0`` to ``S15``.
+        bm, bn: the tile of C that a block computes.
+        bk: steps of k that a block brings into shared memory at a time; None where nothing is brought.
+        tm, tn: elements of C for a thread.
+        threads: of a block.
+        new: what it adds to the rung before.
+        covers: document and kernel, of the kernels that this rung says again.
+        inner: every element of C is summed by itself, so that nothing in registers is used twice.
+        wide: operands whose memory allows it are read in pieces of 16 bytes.
+        wide_c: so are rows of C written.
+    """
+
+    number: str
+    name: str
+    bm: int
+    bn: int
+    bk: int | None
+    tm: int
+    tn: int
+    threads: int
+    new: str
+    covers: tuple[tuple[str, str], ...]
+    inner: bool = False
+    wide: bool = False
+    wide_c: bool = False
+    types: str = "f32"
+    requires: str = "sm_75"
+    entry: str = "{name}<{a}, {b}>"
+
+    @property
+    def source(self) -> str:
+        return f"{self.name}.cu"
+
+    @property
+    def macs(self) -> int:
+        """Multiply-adds of a thread for one k."""
+        return self.tm * self.tn
+
+    @property
+    def loads(self) -> int:
+        """Elements that a thread reads for them, from shared memory or, without it, from global memory."""
+        return 2 * self.macs if self.inner else self.tm + self.tn
+
+
+# fmt: off
+RUNGS = (
+    Rung("S0", "naive_uncoalesced", bm=32, bn=32, bk=None, tm=1, tn=1, threads=1024,
+         new="one element of C a thread; the lanes of a warp go down the rows, each access a line of its own",
+         covers=()),
+    Rung("S1", "naive", bm=32, bn=32, bk=None, tm=1, tn=1, threads=1024,
+         new="the lanes go along the columns: what a warp accesses together is adjacent",
+         covers=(("slides", "sgemm0"), ("blog", "mysgemm_v1"), ("readme", "sgemm_naive_block_tile"))),
+    Rung("S2", "smem_conflict", bm=32, bn=32, bk=32, tm=1, tn=1, threads=1024,
+         new="tiles of A and B in shared memory, but B stored so that the lanes of a warp collide on its banks",
+         covers=(("blog", "mysgemm_v2"), ("blog", "mysgemm_v3"))),
+    Rung("S3", "smem", bm=32, bn=32, bk=32, tm=1, tn=1, threads=1024,
+         new="the tile of B row by row: shared memory without conflicts",
+         covers=(("slides", "sgemm1"), ("blog", "mysgemm_v4"))),
+    Rung("S4", "thread2x2_inner", bm=64, bn=64, bk=32, tm=2, tn=2, threads=1024,
+         new="four elements of C a thread, one inner product after the other: more work a thread, nothing used twice",
+         covers=(("slides", "sgemm2"),), inner=True),
+    Rung("S5", "thread4x1", bm=32, bn=32, bk=32, tm=4, tn=1, threads=256,
+         new="a column of four elements a thread: an element of B, once in a register, serves four rows",
+         covers=(("blog", "mysgemm_v5"),)),
+    Rung("S6", "thread4x1_float4", bm=32, bn=32, bk=32, tm=4, tn=1, threads=256,
+         new="global memory is read in pieces of 16 bytes where rows are aligned",
+         covers=(("slides", "sgemm3"), ("blog", "mysgemm_v6")), wide=True),
+    Rung("S7", "reg2x2_outer", bm=64, bn=64, bk=32, tm=2, tn=2, threads=1024,
+         new="thread2x2_inner with its loops turned: an outer product per k, each element in a register used twice",
+         covers=(("slides", "sgemm4"),)),
+    Rung("S8", "reg_generic", bm=64, bn=64, bk=8, tm=4, tn=4, threads=256,
+         new="the outer product with any tile, here 4 x 4 a thread: each element in a register used four times",
+         covers=(("kernel 5", "sgemm_blocktiling_2dthreadtiling"), ("readme", "sgemm_v1")),
+         entry="{name}<{a}, {b}, {bm}, {bn}, {bk}, {tm}, {tn}>"),
+    Rung("S9", "reg4x4", bm=64, bn=64, bk=16, tm=4, tn=4, threads=256,
+         new="shared and global memory in pieces of 16 bytes, C too",
+         covers=(("blog", "mysgemm_v7"), ("slides", "sgemm5")), wide=True, wide_c=True),
+    Rung("S10", "reg4x4_At", bm=64, bn=64, bk=16, tm=4, tn=4, threads=256,
+         new="A turned on its way into shared memory: what an outer product needs of it is adjacent too",
+         covers=(("slides", "sgemm5, version 6"),), wide=True, wide_c=True),
+    Rung("S11", "reg8x8", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256,
+         new="64 sums a thread: each element from shared memory is used eight times, from global memory 128 times",
+         covers=(("blog", "mysgemm_v8"),), wide=True, wide_c=True),
+    Rung("S12", "reg8x8_quad", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256,
+         new="the 8 x 8 of a thread as four quarters apart: a warp reads runs of shared memory, without conflicts",
+         covers=(("readme", "sgemm_v2"),), wide=True, wide_c=True),
+    Rung("S13", "warptile", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256,
+         new="a tile of 32 x 64 for each warp: 96 elements a warp for one k instead of 144",
+         covers=(("blog", "mysgemm_v9"),), wide=True, wide_c=True),
+    Rung("S14", "reg_prefetch", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256,
+         new="the next tile comes into registers while this one is multiplied, and the next fragments likewise",
+         covers=(("blog", "mysgemm_v10"),), wide=True, wide_c=True),
+    Rung("S15", "smem_dbuf", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256,
+         new="two tiles in shared memory: one is stored while the other is read, with one barrier a tile",
+         covers=(("blog", "mysgemm_v11"), ("slides", "sgemv7"), ("readme", "sgemm_v3")), wide=True, wide_c=True),
+)
+# fmt: on
+BY_NAME = {row.name: row for row in RUNGS}
+
+LAYOUTS = ("ALONG_K", "ALONG_R", "ALONG_K4", "ALONG_R4")
+
+
+def layouts(row: Rung) -> tuple[str, ...]:
+    """The layouts that a rung reads an operand in."""
+    return LAYOUTS if row.wide else LAYOUTS[:2]
+
+
+def entry(row: Rung, a: str, b: str) -> str:
+    """The template instance of a rung for operands of these layouts."""
+    return row.entry.format(name=row.name, a=a, b=b, bm=row.bm, bn=row.bn, bk=row.bk, tm=row.tm, tn=row.tn)
+
+
+def row_major(row: Rung) -> tuple[str, str]:
+    """The layouts of A and B of a row-major call, aligned where the rung makes use of it."""
+    return ("ALONG_K4", "ALONG_R4") if row.wide else ("ALONG_K", "ALONG_R")
+
+
+def best(types: str, m: int, n: int, k: int) -> str | None:
+    """Name of the rung that ``gemm`` runs; None where there is none of these types."""
+    return "smem_dbuf" if types == "f32" else None
