@@ -8,6 +8,8 @@ from . import backends as _folder  # loaded first: its name in this module shall
 from ._version import __version__
 from .api import matmul
 from .errors import DTypeError, OptionError, PysimdError, ShapeError, UnavailableError, UnknownKernelError
+from .gemm import gemm
+from .ladder import Rung, rung, rungs
 from .ratio import Ratio
 from .registry import Backend, MicroKernel, backends, kernel, kernels
 from .report import Report, compare
@@ -22,13 +24,17 @@ __all__ = [
     "PysimdError",
     "Ratio",
     "Report",
+    "Rung",
     "ShapeError",
     "UnavailableError",
     "UnknownKernelError",
     "__version__",
     "backends",
     "compare",
+    "gemm",
     "kernel",
     "kernels",
     "matmul",
+    "rung",
+    "rungs",
 ]

@@ -164,6 +164,16 @@ def _implementations():
     return (cpu, cuda, hip)
 
 
+def implementation(backend: str):
+    """The module of a backend that can run here; raises ``UnavailableError`` with what is missing."""
+    found = {module.backend().name: module for module in _implementations()}
+    if backend not in found:
+        raise UnavailableError(f"no backend for arrays on {backend}: there are {', '.join(found)}")
+    if not found[backend].backend().available:
+        raise UnavailableError(found[backend].backend().reason)
+    return found[backend]
+
+
 def backends() -> tuple[Backend, ...]:
     """All backends, available or not: ``Backend(name, available, reason, device, features)``."""
     return tuple(module.backend() for module in _implementations())
@@ -198,9 +208,14 @@ def kernel(name: str) -> MicroKernel:
     Raises:
         UnknownKernelError: no such kernel; the message names the closest.
     """
-    everything = {k.name: k for k in kernels()}
+    return named(name, kernels(), "kernel", "pysimd.kernels() lists them all")
+
+
+def named(name: str, things, what: str, where: str):
+    """The one of ``things`` that has this name; raises ``UnknownKernelError`` with the closest, or where to look."""
+    everything = {thing.name: thing for thing in things}
     if name in everything:
         return everything[name]
     close = difflib.get_close_matches(str(name), everything, n=3, cutoff=0.5)
-    hint = f"did you mean {', '.join(close)}?" if close else "pysimd.kernels() lists them all"
-    raise UnknownKernelError(f"no kernel {name!r}: {hint}")
+    hint = f"did you mean {', '.join(close)}?" if close else where
+    raise UnknownKernelError(f"no {what} {name!r}: {hint}")

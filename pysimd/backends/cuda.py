@@ -47,11 +47,16 @@ def kernels() -> tuple[MicroKernel, ...]:
     return tuple(_kernel(row) for row in table.KERNELS)
 
 
-def _kernel(row: table.Kernel) -> MicroKernel:
+def why_not(row) -> str:
+    """Why a row of a table cannot run here; empty if it can."""
     here = backend()
-    reason = here.reason
-    if not reason and int(here.features[0][3:]) < int(row.requires[3:]):
-        reason = f"{here.device} is {here.features[0]}: {row.name} needs {row.requires} or newer"
+    if here.available and int(here.features[0][3:]) < int(row.requires[3:]):
+        return f"{here.device} is {here.features[0]}: {row.name} needs {row.requires} or newer"
+    return here.reason
+
+
+def _kernel(row: table.Kernel) -> MicroKernel:
+    reason = why_not(row)
     return MicroKernel(
         name=row.name,
         backend="cuda",
