@@ -1,0 +1,268 @@
+"""The GEMM ladder on a GPU: every rung against float64, at sizes that fit no tile, in every layout."""
+
+import itertools
+
+import cuda_arrays
+import numpy as np
+import pytest
+from cases import SEED
+
+import pysimd
+
+pytestmark = pytest.mark.skipif(bool(cuda_arrays.WHY_NOT), reason=cuda_arrays.WHY_NOT or "nothing")
+
+SIZES = (1, 7, 8, 31, 33, 64, 100, 127, 129, 255, 257, 1000, 1023, 4097)
+"""One; around a warp, around every tile; multiples of 4 and not; with tails of everything."""
+
+FACTORS = tuple(itertools.product((1.0, 0.0, -1.5), (0.0, 1.0, 0.75)))
+RUNGS = pysimd.rungs()
+
+every_rung = pytest.mark.parametrize("rung", RUNGS, ids=lambda r: r.name)
+
+
+def covering(seed: int) -> list[tuple[int, int, int]]:
+    """(m, n, k): every size once in each place, in a seeded order, and tiny beside huge."""
+    rng = np.random.default_rng((SEED, seed))
+    columns = [rng.permutation(SIZES) for _ in range(3)]
+    return [tuple(int(x) for x in row) for row in zip(*columns, strict=True)] + [(1, 4097, 1), (4097, 1, 33)]
+
+
+def random(rng, shape):
+    """Normal floats of which no product is denormal."""
+    import cupy
+
+    x = rng.standard_normal(shape, dtype=np.float32)
+    return cupy.where(cupy.abs(x) < 0.125, cupy.float32(0.625), x)
+
+
+def check(result, a, b, c=None, alpha=1.0, beta=0.0):
+    """Within ``(K + 3) u (|alpha| |A||B| + |beta C|)`` of the product in float64, on the GPU; NaN is never right."""
+    import cupy
+
+    a, b = (x.astype(np.float64) for x in (a, b))
+    expected, magnitude = alpha * (a @ b), abs(alpha) * (abs(a) @ abs(b))
+    if beta != 0:
+        expected, magnitude = expected + beta * c, magnitude + abs(beta * c.astype(np.float64))
+    assert result.shape == expected.shape
+    assert result.dtype == np.float32
+    error, bound = cupy.abs(result - expected), (a.shape[-1] + 3) * 2.0**-24 * magnitude
+    wrong = ~(error <= bound)
+    assert not wrong.any(), f"{int(wrong.sum())} of {wrong.size} wrong, first at {cupy.argwhere(wrong)[0]}"
+
+
+@pytest.fixture
+def gpu_rng():
+    import cupy
+
+    return cupy.random.default_rng(SEED)
+
+
+@every_rung
+def test_sizes(rung, gpu_rng):
+    for m, n, k in covering(RUNGS.index(rung)):
+        a, b = random(gpu_rng, (m, k)), random(gpu_rng, (k, n))
+        check(rung(a, b), a, b)
+
+
+@every_rung
+@pytest.mark.parametrize(("m", "n", "k"), [(65, 130, 33), (128, 256, 64)])
+def test_factors(rung, m, n, k, gpu_rng):
+    """With beta 0, C is all NaN and must not show."""
+    import cupy
+
+    a, b = random(gpu_rng, (m, k)), random(gpu_rng, (k, n))
+    for alpha, beta in FACTORS:
+        c = random(gpu_rng, (m, n)) if beta else cupy.full((m, n), np.nan, np.float32)
+        check(rung(a, b, c, alpha=alpha, beta=beta), a, b, c, alpha, beta)
+        out = c.copy()
+        assert rung(a, b, out, alpha=alpha, beta=beta, out=out) is out
+        check(out, a, b, c, alpha, beta)
+
+
+def inside(rng, rows, columns, before, more):
+    """A matrix with a leading dimension larger than its rows, at an address ``before`` elements past an aligned one;
+    everything around it is NaN."""
+    import cupy
+
+    buffer = cupy.full(before + rows * (columns + more), np.nan, np.float32)
+    x = buffer[before:].reshape(rows, columns + more)[:, :columns]
+    x[...] = random(rng, (rows, columns))
+    return x
+
+
+@every_rung
+@pytest.mark.parametrize(("before", "more"), [(0, 4), (0, 1), (1, 4), (3, 5), (4, 0)])
+def test_leading_dimensions_and_alignment(rung, before, more, gpu_rng):
+    """NaN around operands would show if it were read, and around C if it were not left alone."""
+    import cupy
+
+    for m, n, k in ((33, 68, 40), (130, 132, 36)):
+        a, b = inside(gpu_rng, m, k, before, more), inside(gpu_rng, k, n, before, more)
+        c = inside(gpu_rng, m, n, before, more)
+        expected = c.copy()
+        assert rung(a, b, c, alpha=2, beta=-1, out=c) is c
+        check(c, a, b, expected, 2, -1)
+        around = c.base
+        while around.base is not None:
+            around = around.base
+        assert int(cupy.isnan(around).sum()) == around.size - c.size
+
+
+@every_rung
+@pytest.mark.parametrize(("m", "n", "k"), [(97, 66, 35), (128, 64, 32)])
+def test_transposed(rung, m, n, k, gpu_rng):
+    """Turned operands, by flag and as views, and a column-major C: the swapped call."""
+    import cupy
+
+    for turn_a, turn_b, turn_c in itertools.product((False, True), repeat=3):
+        a = random(gpu_rng, (k, m) if turn_a else (m, k))
+        b = random(gpu_rng, (n, k) if turn_b else (k, n))
+        x, y = a.T if turn_a else a, b.T if turn_b else b
+        out = cupy.empty((n, m), np.float32).T if turn_c else cupy.empty((m, n), np.float32)
+        c = random(gpu_rng, (m, n))
+        for result in (
+            rung(a, b, c, beta=2, trans_a=turn_a, trans_b=turn_b, out=out),
+            rung(x, y, c, beta=2),
+            rung(cupy.asfortranarray(x), cupy.asfortranarray(y), cupy.asfortranarray(c), beta=2),
+        ):
+            check(result, x, y, c, 1, 2)
+
+
+@every_rung
+def test_any_strides(rung, gpu_rng):
+    """Neither dimension adjacent; backwards; all elements of a row the same."""
+    import cupy
+
+    a, b, out = random(gpu_rng, (60, 90)), random(gpu_rng, (90, 80)), cupy.zeros((120, 160), np.float32)
+    for x, y in ((a[::2, ::3], b[::3, ::2]), (a[::-1], b[:, ::-1]), (a[:, ::-1], b[::-1])):
+        check(rung(x, y), x, y)
+        target = out[: 2 * x.shape[0] : 2, : 2 * y.shape[1] : 2]
+        assert rung(x, y, out=target) is target
+        check(target, x, y)
+    same = cupy.broadcast_to(a[:, :1], (60, 90))
+    check(rung(same, b), same, b)
+    assert not out[1::2].any()
+    assert not out[:, 1::2].any()
+
+
+@every_rung
+def test_batches(rung, gpu_rng):
+    for batch_a, batch_b in (((5,), (5,)), ((5,), ()), ((), (5,)), ((2, 1, 3), (4, 1)), ((0,), (0,))):
+        a, b = random(gpu_rng, (*batch_a, 34, 20)), random(gpu_rng, (*batch_b, 20, 36))
+        c = random(gpu_rng, (34, 36))
+        check(rung(a, b, c, alpha=0.5, beta=2), a, b, c, 0.5, 2)
+    a, b = random(gpu_rng, (70_000, 2, 3)), random(gpu_rng, (70_000, 3, 2))
+    check(rung(a, b), a, b)
+
+
+@every_rung
+def test_nothing_to_sum_or_to_store(rung, gpu_rng):
+    import cupy
+
+    c = random(gpu_rng, (5, 6))
+    a, b = cupy.empty((5, 0), np.float32), cupy.empty((0, 6), np.float32)
+    assert not rung(a, b).any()
+    assert (rung(a, b, c, beta=2) == 2 * c).all()
+    assert rung(cupy.empty((0, 3), np.float32), cupy.empty((3, 6), np.float32)).shape == (0, 6)
+
+
+@every_rung
+def test_out_may_overlap(rung, gpu_rng):
+    """With an operand, shifted along C, and as the very C."""
+    a, b = random(gpu_rng, (150, 150)), random(gpu_rng, (150, 150))
+    for which in range(3):
+        x, y, c = a.copy(), b.copy(), random(gpu_rng, (150, 150))
+        out = (x, y, c)[which]
+        expected = c.copy()
+        assert rung(x, y, c, beta=0.5, out=out) is out
+        check(out, a, b, expected, 1, 0.5)
+    buffer = random(gpu_rng, (151, 150))
+    expected = buffer[1:].copy()
+    check(rung(a, b, buffer[1:], beta=0.5, out=buffer[:-1]), a, b, expected, 1, 0.5)
+
+
+@every_rung
+def test_special_values(rung, gpu_rng):
+    """NaN and infinity reach exactly the elements that they must; denormals are kept."""
+    import cupy
+
+    a, b = random(gpu_rng, (70, 40)), random(gpu_rng, (40, 70))
+    a[3, 5], b[7, 9], a[60, 39] = np.nan, np.inf, -np.inf
+    result, expected = rung(a, b), (a.astype(np.float64) @ b.astype(np.float64))
+    assert (cupy.isnan(result) == cupy.isnan(expected)).all()
+    infinite = cupy.isinf(expected)
+    assert (result[infinite] == expected[infinite]).all()
+    assert cupy.isfinite(result[cupy.isfinite(expected)]).all()
+    tiny = cupy.full((9, 1), 2.0**-100, np.float32)
+    assert (rung(tiny, tiny, trans_b=True, alpha=2.0**60) == 0).all()
+    assert (rung(tiny, cupy.full((1, 9), 2.0**-40, np.float32)) == np.float32(2.0**-140)).all()
+
+
+@every_rung
+def test_same_bits_everywhere(rung, gpu_rng):
+    """Whatever the place in a batch, and whichever path of loads the alignment allows."""
+    a, b = random(gpu_rng, (40, 32)), random(gpu_rng, (32, 44))
+    first = rung(a, b)
+    shifted = inside(gpu_rng, 40, 32, 1, 3)
+    shifted[...] = a
+    assert (rung(shifted, b) == first).all()
+    batch = rung(np.broadcast_to(a, (9, 40, 32)), b)
+    assert (batch == first).all()
+
+
+def test_compiled_code_fits():
+    """No registers spilled, no more shared memory than every device has, two blocks of the large tiles."""
+    for rung in RUNGS:
+        assert rung.local_bytes == 0
+        assert 0 < rung.shared_bytes <= 48 << 10
+        assert rung.registers * rung.threads <= 65_536 // (2 if rung.tm == 8 else 1)
+
+
+class TestGemm:
+    """``pysimd.gemm`` on CuPy arrays: a rung for float32, ``matmul`` with factors for the rest."""
+
+    @pytest.mark.parametrize("size", [5, 32, 33, 200])
+    def test_float32(self, size, gpu_rng):
+        a, b, c = (random(gpu_rng, (3, size, size)) for _ in range(3))
+        check(pysimd.gemm(a, b, c, alpha=-2, beta=0.5, trans_a=True), a.swapaxes(1, 2), b, c, -2, 0.5)
+        check(pysimd.gemm(a, b), a, b)
+
+    @pytest.mark.parametrize("name", ["cuda_f32_outer_8x8", "smem", "smem_dbuf"])
+    def test_named(self, name, gpu_rng):
+        a, b, c = (random(gpu_rng, (50, 50)) for _ in range(3))
+        check(pysimd.gemm(a, b, c, alpha=3, beta=-1, kernel=name), a, b, c, 3, -1)
+
+    @pytest.mark.parametrize("types", ["f64", "f16", "i8i32"])
+    def test_other_types(self, types):
+        import cupy
+
+        family = pysimd.dtypes.FAMILIES[types]
+        rng = np.random.default_rng(SEED)
+        a, b = (cupy.asarray(rng.integers(-3, 4, (40, 40)).astype(family.a)) for _ in range(2))
+        c = cupy.asarray(rng.integers(-3, 4, (40, 40)).astype(family.c))
+        expected = 2 * (a.astype(np.float64).T @ b.astype(np.float64)) - 3 * c.astype(np.float64)
+        result = pysimd.gemm(a, b, c, alpha=2, beta=-3, trans_a=True)
+        assert result.dtype == family.c
+        assert (result == expected).all()  # small whole numbers are exact in every type
+
+    def test_errors(self, gpu_rng):
+        a = random(gpu_rng, (8, 8))
+        with pytest.raises(pysimd.OptionError, match="threads=2 is for arrays on the CPU"):
+            pysimd.gemm(a, a, threads=2)
+        with pytest.raises(pysimd.DTypeError, match="smem is a cuda kernel, the arrays are on cpu"):
+            pysimd.gemm(np.ones((8, 8), np.float32), np.ones((8, 8), np.float32), kernel="smem")
+        with pytest.raises(pysimd.DTypeError, match="f32 kernels take"):
+            pysimd.rung("smem")(a, a.astype(np.float64))
+        with pytest.raises(pysimd.ShapeError, match="same k"):
+            pysimd.rung("smem")(a, a[:5])
+
+    def test_torch_tensors(self, gpu_rng):
+        torch = pytest.importorskip("torch")
+        if not torch.cuda.is_available():
+            pytest.skip("this build of torch sees no GPU")
+        import cupy
+
+        a, b = random(gpu_rng, (40, 50)), random(gpu_rng, (50, 60))
+        result = pysimd.gemm(torch.from_dlpack(a), torch.from_dlpack(b))
+        assert type(result) is torch.Tensor
+        check(cupy.from_dlpack(result), a, b)
