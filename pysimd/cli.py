@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from . import arrays, dtypes, measure, registry, report, sources
+from . import arrays, dtypes, ladder, ladder_report, measure, registry, report, sources
 from ._version import __version__
 from .errors import DTypeError, OptionError, PysimdError, UnknownKernelError
 from .text import number, table
@@ -112,8 +112,14 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--plot", metavar="PATH", type=Path, help="draw the table as bars (PNG, SVG, PDF)")
     _add_seconds(sub, 0.3, "time given to each side of a case (%(default)s)")
 
-    sub = command("source", _source, "print the source file of a kernel")
-    sub.add_argument("name", metavar="NAME", help="kernel name")
+    sub = command("ladder", _ladder, "the GPU GEMM ladder: every rung beside cuBLAS, in one run, turn by turn")
+    sub.add_argument("--sizes", type=_numbers, default=(1024, 2048, 4096), help="m = n = k (1024,2048,4096)")
+    sub.add_argument("--list", action="store_true", help="the rungs without measurement; needs no GPU")
+    sub.add_argument("--plot", metavar="PATH", type=Path, help="draw the table as bars (PNG, SVG, PDF)")
+    _add_seconds(sub, 0.2, "time given to each rung at each size (%(default)s)")
+
+    sub = command("source", _source, "print the source file of a kernel or of a rung of the ladder")
+    sub.add_argument("name", metavar="NAME", help="name of the kernel or rung")
     sub.add_argument("--with-includes", action="store_true", help="then the project's headers that it includes")
     return parser
 
@@ -483,11 +489,72 @@ def _bench_table(rows: Sequence[measure.Beside]) -> str:
     return table(headers, lines, right=["batch", *headers[4:]])
 
 
+# --- ladder ---
+
+
+def _ladder(options) -> int:
+    if options.list and options.plot is not None:
+        raise OptionError("--plot draws what was measured: leave --list out")
+    if options.list:
+        rows, ceiling = ladder_report.listed(), None
+    else:
+        rows, ceiling = ladder_report.measure(options.sizes, options.seconds, _say)
+    if options.plot is not None:
+        from . import plots
+
+        plots.ladder_bars(rows, options.plot)
+        _say(f"plot written to {options.plot}")
+    if options.json:
+        _print_json(machine=report.machine(), ceiling_tflops=ceiling, rows=[asdict(row) for row in rows])
+    else:
+        print(_ladder_list(rows) if options.list else _ladder_table(rows, ceiling))
+    wrong = [row for row in rows if row.within_bound is False]
+    for row in wrong:
+        _say(f"warning: {row.name} at {row.size}: the result is outside the error bound")
+    return 1 if wrong else 0
+
+
+def _ladder_list(rows: Sequence[ladder_report.Row]) -> str:
+    headers = ["", "rung", "tile of a block, of a thread", "threads", "FMA/element", "what is new"]
+    lines = [[row.number, row.name, row.tile, row.threads, number(row.ratio, 2), row.new] for row in rows]
+    return table(headers, lines, right=["threads", "FMA/element"])
+
+
+def _ladder_table(rows: Sequence[ladder_report.Row], ceiling: float) -> str:
+    headers = [
+        "size",
+        "",
+        "rung",
+        "TFLOP/s",
+        "% of cuBLAS",
+        "% of ceiling",
+        "FMA/element",
+        "registers",
+        "shared memory",
+    ]
+    lines = [
+        [
+            row.size,
+            row.number or "",
+            row.name,
+            number(row.tflops, 2),
+            number(row.percent_of_cublas),
+            number(row.percent_of_ceiling),
+            number(row.ratio, 2),
+            number(row.registers, 0),
+            number(row.shared_bytes, 0),
+        ]
+        for row in rows
+    ]
+    note = f"(ceiling: {ceiling:.1f} TFLOP/s, a chain of multiply-adds on registers in the same run)"
+    return f"{table(headers, lines, right=['size', *headers[3:]])}\n{note}"
+
+
 # --- source ---
 
 
 def _source(options) -> int:
-    kernel = registry.kernel(options.name)
+    kernel = ladder.kernel_or_rung(options.name)
     found = sources.with_includes(kernel.source_path)
     if not options.with_includes:
         found = {kernel.source_path: kernel.source}

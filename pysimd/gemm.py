@@ -64,8 +64,7 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out
     """
     options = check_options(alpha, beta, trans_a, trans_b, c)
     if isinstance(kernel, str):
-        everything = [*ladder.rungs(), *registry.kernels()]
-        kernel = registry.named(kernel, everything, "kernel", "pysimd.rungs() and pysimd.kernels() list them all")
+        kernel = ladder.kernel_or_rung(kernel)
     device = arrays.backend_for({"a": a, "b": b, "c": c, "out": out})
     if kernel is not None:
         kernel._check_available()

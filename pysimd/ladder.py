@@ -124,6 +124,12 @@ def rung(name: str) -> Rung:
     return registry.named(name, rungs(), "rung", "pysimd.rungs() lists them all")
 
 
+def kernel_or_rung(name: str) -> registry.MicroKernel | Rung:
+    """The microkernel or the rung of that name; raises ``UnknownKernelError`` with the closest of both."""
+    everything = [*registry.kernels(), *rungs()]
+    return registry.named(name, everything, "kernel", "pysimd.kernels() and pysimd.rungs() list them all")
+
+
 def best(types: str, operands) -> Rung | None:
     """The rung that ``gemm`` takes for checked operands on a CUDA device; None: ``matmul`` does them."""
     from .backends import cuda_ladder

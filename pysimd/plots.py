@@ -127,6 +127,43 @@ def bench_bars(rows: Sequence, path) -> None:
     _save(figure, path)
 
 
+def ladder_bars(rows: Sequence, path) -> None:
+    """TFLOP/s of every rung, one group of bars per rung and one bar per size, with cuBLAS last and its speed at the
+    largest size as a line.
+
+    Args:
+        rows: ``pysimd.ladder_report.Row`` objects that were measured.
+        path: PNG, SVG, PDF, ... by its ending.
+
+    Raises:
+        UnavailableError: matplotlib is not installed.
+        OptionError: an ending that matplotlib does not know.
+    """
+    names = list(dict.fromkeys(row.name for row in rows))
+    sizes = sorted({row.size for row in rows})
+    from_top = list(reversed(names))
+    figure = _figure(9, 1.4 + 0.16 * len(names) * (1 + len(sizes)))
+    axes = figure.add_subplot()
+    height = 0.8 / len(sizes)
+    for row in rows:
+        place = sizes.index(row.size)
+        y = from_top.index(row.name) + 0.4 - height * (place + 0.5)
+        color = NUMPY if row.ratio is None else OUTER
+        shade = 1.0 if row.ratio is None else 0.4 + 0.6 * (place + 1) / len(sizes)
+        axes.barh(y, row.tflops, color=color, height=height, alpha=shade)
+        _write(axes, f"{row.tflops:.1f}" + (f"   {row.size}" if len(sizes) > 1 else ""), row.tflops, y)
+    peer = next(row for row in rows if row.ratio is None and row.size == sizes[-1])
+    axes.axvline(peer.tflops, color=NUMPY, linewidth=1, linestyle="--", zorder=0)
+    numbers = {row.name: f"{row.number}  " for row in rows if row.number}
+    axes.set_yticks(range(len(names)), [numbers.get(n, "") + n for n in from_top], fontsize=8, family="monospace")
+    axes.set_ylim(-0.6, len(names) - 0.4)
+    axes.set_xlim(0, 1.15 * max(row.tflops for row in rows))
+    axes.set_xlabel(f"TFLOP/s, float32, m = n = k = {', '.join(map(str, sizes))}; dashed: {peer.name} at {sizes[-1]}")
+    axes.xaxis.grid(color="#dddddd", linewidth=0.6)
+    _bare(axes)
+    _save(figure, path)
+
+
 def _short(ns: float) -> str:
     for unit in ("ns", "µs", "ms"):
         if ns < 999.5:
