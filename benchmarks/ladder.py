@@ -5,14 +5,15 @@ the second-level cache in all; each result is checked against float64 before it 
 between two events on the GPU. That cuBLAS computes in float32 is seen from its error: with TF32 it would be some
 thousand times as large, and outside the bound.
 
-``--once RUNG --size N`` runs one rung twice and nothing else, for a profiler:
-``ncu --metrics smsp__inst_executed.sum,... python benchmarks/ladder.py --once smem --size 2048``.
-PYSIMD_COMMIT names the commit where git cannot.
+``--counters`` runs every rung once under Nsight Compute (``ncu``) instead, and records what its counters say, per
+multiply-add or as a share; ``--once RUNG ... --size N`` is what ncu is given. PYSIMD_COMMIT names the commit where git
+cannot.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import platform
@@ -30,6 +31,24 @@ from pysimd import ladder_report
 from pysimd.backends import cuda_ladder
 
 SIZES = (1024, 2048, 4096, 8192)
+
+COUNTERS = {
+    "instructions": "smsp__inst_executed.sum",
+    "shared_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
+    "shared_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+    "global_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "global_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "l2_read_sectors": "lts__t_sectors_op_read.sum",
+    "warps_percent": "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "issue_percent": "smsp__issue_active.avg.pct_of_peak_sustained_active",
+    "fma_percent": "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active",
+    "stall_memory": "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",
+    "stall_shared": "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio",
+    "stall_queue": "smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio",
+    "stall_barrier": "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio",
+}
+"""What is recorded of a launch, and the metric of Nsight Compute that it is. Stalls are warps that wait, on average,
+whenever an instruction is issued: for global memory, for shared memory, for the queue to either, at a barrier."""
 
 
 def output(*command: str) -> str:
@@ -66,13 +85,41 @@ def machine() -> dict[str, object]:
     }
 
 
-def once(name: str, size: int) -> None:
+def once(names: list[str], size: int) -> None:
     rng = cupy.random.default_rng(0)
     a, b = (rng.standard_normal((size, size), dtype=np.float32) for _ in range(2))
-    run = cuda_ladder.prepared(pysimd.rung(name), a, b, cupy.empty_like(a))
-    run()
-    run()
+    out = cupy.empty_like(a)
+    for name in names:
+        cuda_ladder.prepared(pysimd.rung(name), a, b, out)()
     cupy.cuda.get_current_stream().synchronize()
+
+
+def counters(size: int) -> list[dict[str, object]]:
+    """Of each rung, from one launch of it under ncu."""
+    names = [rung.name for rung in pysimd.rungs() if rung.available and rung.types == "f32"]
+    pattern = "|".join(f"{name}$" for name in names)
+    own = [sys.executable, __file__, "--size", str(size), "--once", *names]
+    command = ["ncu", "--csv", "--print-units", "base", "--clock-control", "none", "--kernel-name-base", "function"]
+    command += ["--kernel-name", f"regex:^({pattern})", "--metrics", ",".join(COUNTERS.values()), *own]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    lines = [line for line in done.stdout.splitlines() if line.startswith('"')]
+    if done.returncode or not lines:
+        sys.exit(f"ncu gave no counters: {done.stdout[-2000:]} {done.stderr[-2000:]}")
+    found: dict[str, dict[str, float]] = {}
+    labels = {metric: label for label, metric in COUNTERS.items()}
+    for row in csv.DictReader(lines):
+        values = found.setdefault(row["Kernel Name"].split("<")[0].split("(")[0].removeprefix("void "), {})
+        values[labels[row["Metric Name"]]] = float(row["Metric Value"].replace(",", ""))
+    return [{"name": name, "size": size, **found.get(name, {})} for name in names]
+
+
+def times(sizes: list[int], seconds: float) -> dict[str, object]:
+    rows, ceiling = ladder_report.measure(sizes, seconds, lambda text: print(text, file=sys.stderr, flush=True))
+    for row in rows:
+        print(f"{row.size:6} {row.name:18} {row.tflops:7.2f} {row.percent_of_cublas:6.1f} %", file=sys.stderr)
+    after = clocks()
+    rows = [asdict(row) for row in rows]
+    return {"machine": machine(), "clocks_after": after, "ceiling_tflops": ceiling, "rows": rows}
 
 
 def main() -> None:
@@ -80,8 +127,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write the figures here, as JSON")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--seconds", type=float, default=0.3, help="for each contender at each size (%(default)s)")
-    parser.add_argument("--once", metavar="RUNG", help="run this rung twice, for a profiler")
-    parser.add_argument("--size", type=int, default=2048, help="of --once (%(default)s)")
+    parser.add_argument("--counters", action="store_true", help="what the hardware counts, instead of times")
+    parser.add_argument("--once", metavar="RUNG", nargs="+", help="run these rungs once, for a profiler")
+    parser.add_argument("--size", type=int, default=2048, help="of --counters and --once (%(default)s)")
     options = parser.parse_args()
     reason = pysimd.backends()[1].reason
     if reason:
@@ -89,20 +137,15 @@ def main() -> None:
     if options.once:
         once(options.once, options.size)
         return
-    rows, ceiling = ladder_report.measure(options.sizes, options.seconds, lambda text: print(text, file=sys.stderr))
-    after = clocks()
-    document = {
-        "machine": machine(),
-        "clocks_after": after,
-        "ceiling_tflops": ceiling,
-        "rows": [asdict(row) for row in rows],
-    }
+    if options.counters:
+        document = {"machine": machine(), "counters": counters(options.size)}
+    else:
+        document = times(options.sizes, options.seconds)
     text = json.dumps(document, indent=1)
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.write_text(text + "\n")
-    for row in rows:
-        print(f"{row.size:6} {row.name:18} {row.tflops:7.2f} TFLOP/s {row.percent_of_cublas:6.1f} % of cuBLAS")
+    print(text)
 
 
 if __name__ == "__main__":
