@@ -28,8 +28,7 @@ settings.load_profile("quick" if QUICK else "default")
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        folder = item.path.parent.name
-        if folder in BACKENDS:
+        for folder in set(BACKENDS).intersection(item.path.relative_to(item.config.rootpath).parts[:-1]):
             item.add_marker(getattr(pytest.mark, folder))
 
 

@@ -39,7 +39,9 @@ def instructions_of(assembly: str, kernels: Collection[str]) -> dict[str, tuple[
     function = None
     for line in assembly.splitlines():
         label = _LABEL.match(line)
-        if label:
+        if line.strip().startswith(".section"):  # after the instructions a compiler writes tables and metadata
+            function = None
+        elif label:
             name = label["name"]
             if name in kernels:
                 function = found[name] = _Function(int(label["address"] or "0", 16))

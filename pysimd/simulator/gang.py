@@ -78,6 +78,15 @@ class Gang:
         self.tainted = lanes if self.tainted is None else self.tainted | lanes
         self.tainted_by = name
 
+    def taint_only(self, read, where: np.ndarray) -> np.ndarray:
+        """What ``read`` gives; what is undefined in it matters only in these lanes, the others do not take it."""
+        before, self.tainted = self.tainted, None
+        value = read(self)
+        found, self.tainted = self.tainted, before
+        if found is not None and (found & where).any():
+            self.taint(found & where, self.tainted_by)
+        return value
+
     def require_defined(self, use: str) -> None:
         """Raise UndefinedRead if this instruction has read something undefined."""
         if self.tainted is not None:

@@ -96,7 +96,19 @@ def computed(function: Callable, readers: list[Callable[[Gang], np.ndarray]]) ->
     return lambda g: function(*(read(g) for read in readers))
 
 
-def table(*rows: tuple[str, str, Callable], decoder: Callable[[Signature, Callable], Decoder]) -> dict[str, Decoder]:
+def chosen(a, b, condition) -> Callable[[Gang], np.ndarray]:
+    """Readers of two operands and of a condition as one: b where the condition holds, else a."""
+
+    def compute(g: Gang) -> np.ndarray:
+        take_b = condition(g)
+        return np.where(take_b, g.taint_only(b, take_b), g.taint_only(a, ~take_b))
+
+    return compute
+
+
+def table(
+    *rows: tuple[str, str, Callable | None], decoder: Callable[[Signature, Callable], Decoder]
+) -> dict[str, Decoder]:
     """Rows of (mnemonics, signature, function) as a table of decoders."""
     found: dict[str, Decoder] = {}
     for names, signature, function in rows:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pysimd.simulator.assembly import Instruction
 from pysimd.simulator.errors import UnsupportedInstruction
-from pysimd.simulator.floats import FLOAT32, fma16, fma32, halves, pack
+from pysimd.simulator.floats import fma16, fma32, halves, pack, sum_to_float32
 from pysimd.simulator.gang import Gang
 from pysimd.simulator.instructions.base import Arithmetic, Decoder, Machine
 from pysimd.simulator.operands import (
@@ -173,7 +173,7 @@ def dot4(a, b, c, a_signed: int = 1, b_signed: int = 1):
 def dot2(a, b, c):
     """Two products of float16 and a float32. The sum is made in float64 and rounded once."""
     products = [x.astype(np.float64) * y.astype(np.float64) for x, y in zip(halves(a), halves(b), strict=True)]
-    return FLOAT32.rounded_sum(products[0] + products[1], c.view(np.float32).astype(np.float64)).view(np.uint32)
+    return sum_to_float32(products[0] + products[1], c.view(np.float32).astype(np.float64)).view(np.uint32)
 
 
 def _shift16(function: Callable) -> Callable:

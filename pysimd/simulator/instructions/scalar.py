@@ -9,14 +9,17 @@ import numpy as np
 from pysimd.simulator.errors import UnsupportedInstruction
 from pysimd.simulator.floats import fma32
 from pysimd.simulator.gang import EXEC, Gang
-from pysimd.simulator.instructions.base import Decoder, Signature, computed, table
+from pysimd.simulator.instructions.base import Decoder, Signature, chosen, computed, table
 from pysimd.simulator.instructions.compare import COMPARISONS
 from pysimd.simulator.instructions.convert import float_to_int, int_to_float
 from pysimd.simulator.operands import Modifiers, parse_operand, scalar_reader, scalar_writer
 
 
-def _decoder(signature: Signature, function: Callable) -> Decoder:
-    """Operands of type ``scc`` and ``exec`` are not in the text: the instruction implies them."""
+def _decoder(signature: Signature, function: Callable | None) -> Decoder:
+    """Operands of type ``scc`` and ``exec`` are not in the text: the instruction implies them.
+
+    Without a function: the instruction chooses one of its two operands by the third, SCC.
+    """
 
     def decode(instruction, machine):
         Modifiers(instruction).done()
@@ -34,7 +37,10 @@ def _decoder(signature: Signature, function: Callable) -> Decoder:
         writers, left = [], iter(results)
         for kind in signature.results:
             writers.append(_WRITERS[kind] if kind in _IMPLIED else scalar_writer(next(left), kind))
-        compute = computed(function, readers)
+        if function is None:
+            first, second, scc = readers
+            readers = [second, first, scc]  # the first where SCC is set
+        compute = computed(function, readers) if function else chosen(*readers)
         if len(writers) == 1:
             (write,) = writers
             return lambda g: write(g, compute(g))
@@ -212,8 +218,8 @@ TABLE = table(
     ("s_movk_i32", "i32 = k16", lambda a: a),
     ("s_not_b32", "u32 scc = u32", _nonzero(lambda a: ~a)),
     ("s_not_b64", "c64 scc = c64", _nonzero(lambda a: ~a)),
-    ("s_cselect_b32", "u32 = u32 u32 scc", lambda a, b, scc: np.where(scc, a, b)),
-    ("s_cselect_b64", "u64 = u64 u64 scc", lambda a, b, scc: np.where(scc, a, b)),
+    ("s_cselect_b32", "u32 = u32 u32 scc", None),
+    ("s_cselect_b64", "u64 = u64 u64 scc", None),
     ("s_cmov_b32", "u32 += u32 scc", lambda a, scc, old: np.where(scc, a, old)),
     ("s_cmovk_i32", "i32 += k16 scc", lambda a, scc, old: np.where(scc, a, old)),
     ("s_cmov_b64", "u64 += u64 scc", lambda a, scc, old: np.where(scc, a, old)),

@@ -9,7 +9,7 @@ import numpy as np
 from pysimd.simulator.errors import UnsupportedInstruction
 from pysimd.simulator.floats import fma16, fma32, pack
 from pysimd.simulator.gang import EXEC
-from pysimd.simulator.instructions.base import Arithmetic, Decoder, Signature, computed, table
+from pysimd.simulator.instructions.base import Arithmetic, Decoder, Signature, chosen, computed, table
 from pysimd.simulator.instructions.compare import COMPARISONS
 from pysimd.simulator.instructions.convert import float16_towards_zero, float_to_int, int_to_float
 from pysimd.simulator.instructions.dpp import permuted, with_disabled_lanes
@@ -20,8 +20,11 @@ _KEEPS_HALF_ON_GFX9 = ("v_mad_f16", "v_fma_f16", "v_mac_f16", "v_fmac_f16", "v_m
 """Gfx9 clears the upper half of the register that a 16-bit result goes to, except for these; later ones keep it."""
 
 
-def decoder(signature: Signature, function: Callable) -> Decoder:
-    """Decodes arithmetic in any encoding: plain, with lane permutation (DPP), with byte selection (SDWA)."""
+def decoder(signature: Signature, function: Callable | None) -> Decoder:
+    """Decodes arithmetic in any encoding: plain, with lane permutation (DPP), with byte selection (SDWA).
+
+    Without a function: the instruction chooses one of its two operands by the third, a mask.
+    """
 
     def decode(instruction, machine):
         modifiers = Modifiers(instruction)
@@ -57,7 +60,8 @@ def decoder(signature: Signature, function: Callable) -> Decoder:
         elif any(x.sign_extend for x in sources):
             raise UnsupportedInstruction(f"`{instruction}`: sext() outside of SDWA")
         modifiers.done()
-        return Arithmetic(computed(function, readers), write)
+        compute = computed(function, readers) if function else chosen(*readers)
+        return Arithmetic(compute, write)
 
     return decode
 
@@ -217,8 +221,8 @@ TABLE: dict[str, Decoder] = {
         ("v_mov_b32 v_accvgpr_read_b32 v_accvgpr_write_b32 v_accvgpr_mov_b32", "u32 = u32", lambda a: a),
         ("v_mov_b64", "c64 = c64", lambda a: a),
         ("v_mov_b16", "u16 = u16", lambda a: a),
-        ("v_cndmask_b32", "f32 = f32 f32 mask", lambda a, b, mask: np.where(mask, b, a)),
-        ("v_cndmask_b16", "f16 = f16 f16 mask", lambda a, b, mask: np.where(mask, b, a)),
+        ("v_cndmask_b32", "f32 = f32 f32 mask", None),
+        ("v_cndmask_b16", "f16 = f16 f16 mask", None),
         # Logic
         ("v_not_b32", "u32 = u32", np.invert),
         ("v_and_b32", "u32 = u32 u32", np.bitwise_and),
