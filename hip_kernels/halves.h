@@ -14,11 +14,12 @@ typedef _Float16 half_t;
 typedef _Float16 Pair __attribute__((ext_vector_type(2)));
 
 __device__ inline Pair multiply_add(Pair a, Pair b, Pair c) {
-#pragma clang fp contract(off) /* nothing but the fma itself */
 #if __has_builtin(__builtin_elementwise_fma)
+#pragma clang fp contract(off) /* nothing but the fma itself */
     return __builtin_elementwise_fma(a, b, c);
 #else
-    return Pair{__builtin_fmaf16(a.x, b.x, c.x), __builtin_fmaf16(a.y, b.y, c.y)};
+#pragma clang fp contract(fast) /* clang 15 and older: the sum is fused with the product all the same */
+    return a * b + c;
 #endif
 }
 __device__ inline Pair as_pair(u32 w) { return amd::bits<Pair>(w); }
