@@ -1,4 +1,4 @@
-"""hiprtc, AMD's run-time compiler, through ctypes: it compiles without a GPU. Debian has version 5.2.3 (libamdhip64-5)."""
+"""hiprtc, the run-time compiler of HIP, through ctypes; it needs no GPU. Debian has version 5.2.3 (libamdhip64-5)."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from kernel_headers import LABELS, labels_of
 from pysimd.gpu_kernels import table
 
 import pysimd
@@ -13,23 +14,8 @@ from pysimd import dtypes
 from pysimd.backends import batched, launches, nvrtc
 from pysimd.ratio import tile_ratio
 
-LABELS = ("contract", "tile", "regs", "per k", "ratio", "rounding", "needs", "idea", "lanes", "launch", "smem")
 MICRO = files("pysimd.gpu_kernels").joinpath("micro")
 SOURCES = sorted({row.source for row in table.KERNELS} | {table.BATCHED})
-
-
-def header(source):
-    """Label and text of a file's header."""
-    text = MICRO.joinpath(source).read_text()
-    lines = text[: text.index("*/")].splitlines()[1:]
-    found, label = {}, None
-    for line in lines:
-        match = re.match(r" \* (\w+(?: k)?)\s{2,}(.*)", line)
-        if match:
-            label, found[match[1]] = match[1], match[2]
-        elif label:
-            found[label] += " " + line.lstrip(" *").strip()
-    return found
 
 
 @pytest.mark.parametrize("row", table.KERNELS, ids=lambda row: row.name)
@@ -52,12 +38,12 @@ def test_every_file_is_used():
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_header_labels(source):
-    assert sorted(header(source)) == sorted(LABELS)
+    assert sorted(labels_of(MICRO.joinpath(source).read_text())) == sorted(LABELS)
 
 
 @pytest.mark.parametrize("row", table.KERNELS, ids=lambda row: row.name)
 def test_header_says_what_the_row_says(row):
-    labels = header(row.source)
+    labels = labels_of(MICRO.joinpath(row.source).read_text())
     stem = row.source.removesuffix(".cu")
     assert row.name == stem or row.name in labels["tile"]
     assert row.requires in labels["needs"]
