@@ -75,17 +75,25 @@ class Gang:
 
     def taint(self, lanes, name: str) -> None:
         """This instruction has read something undefined, in these lanes (bool, any shape that broadcasts to (W, L))."""
-        self.tainted = lanes if self.tainted is None else self.tainted | lanes
-        self.tainted_by = name
+        if self.tainted is None:
+            self.tainted, self.tainted_by = lanes, name
+        else:
+            self.tainted = self.tainted | lanes
 
     def taint_only(self, read, where: np.ndarray) -> np.ndarray:
         """What ``read`` gives; what is undefined in it matters only in these lanes, the others do not take it."""
-        before, self.tainted = self.tainted, None
-        value = read(self)
-        found, self.tainted = self.tainted, before
+        value, found, name = self.read_apart(read)
         if found is not None and (found & where).any():
-            self.taint(found & where, self.tainted_by)
+            self.taint(found & where, name)
         return value
+
+    def read_apart(self, read) -> tuple[np.ndarray, np.ndarray | None, str]:
+        """What ``read`` gives, in which lanes (None: in none) it is undefined, and by what; without remembering it."""
+        before = self.tainted, self.tainted_by
+        self.tainted = None
+        value, found, name = read(self), self.tainted, self.tainted_by
+        self.tainted, self.tainted_by = before
+        return value, found, name
 
     def require_defined(self, use: str) -> None:
         """Raise UndefinedRead if this instruction has read something undefined."""
@@ -94,7 +102,8 @@ class Gang:
 
     def start_step(self) -> None:
         """A new instruction, which has read nothing yet."""
-        self.tainted = self.tainted_above = None
+        self.tainted, self.tainted_by = None, ""
+        self.tainted_above = []
 
     # Scalar registers
 

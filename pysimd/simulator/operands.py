@@ -200,11 +200,9 @@ def _apart(high: Reader) -> Reader:
     """Read upper halves so that, if they are undefined, only the upper half of the result is."""
 
     def read(g):
-        before, g.tainted = g.tainted, None
-        value = high(g)
-        if g.tainted is not None:
-            g.tainted_above = g.tainted if g.tainted_above is None else g.tainted_above | g.tainted
-        g.tainted = before
+        value, found, name = g.read_apart(high)
+        if found is not None:
+            g.tainted_above.append((found, name))
         return value
 
     return read
@@ -212,8 +210,8 @@ def _apart(high: Reader) -> Reader:
 
 def _join_taint(g: Gang) -> None:
     """After the lower half of a result was written: what follows depends on the upper halves too."""
-    if g.tainted_above is not None:
-        g.taint(g.tainted_above, "the upper half of an operand")
+    for lanes, name in g.tainted_above:
+        g.taint(lanes, name)
 
 
 def with_sign(read: Reader, operand: Operand, kind: str) -> Reader:
