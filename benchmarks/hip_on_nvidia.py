@@ -1,0 +1,181 @@
+"""The HIP kernels on an NVIDIA GPU: ``python benchmarks/hip_on_nvidia.py [--out FILE.json]``.
+
+All but those of AMD's matrix units are written so that NVRTC takes them too (hip_kernels/amd.h steps aside, halves.h
+has a branch). They are compiled by CuPy, launched with the HIP backend's own layouts, grids and arguments, and every
+result is compared with the exact product: a real GPU under the source and the host code, if not the one they are for.
+Not a measurement of speed. PYSIMD_COMMIT names the commit where git cannot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import platform
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+
+import cupy
+import numpy as np
+from pysimd.hip_kernels import table
+
+import pysimd
+from pysimd import dtypes, sources
+from pysimd.backends import batched, hip
+from pysimd.backends.launches import CALL, Arranged
+from pysimd.verify import verify
+
+PORTABLE = [row for row in table.KERNELS if row.requires == "gfx900"]
+K_LENGTHS = (0, 1, 2, 3, 5, 16, 17, 64, 255, 256)
+SMALL = [(m, k, n) for m, k, n in itertools.product((3, 4, 8, 16), (1, 4, 7, 16), (3, 4, 8, 16)) if m == n or k == 7]
+
+
+def operand(rng: np.random.Generator, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    """Random values; of floats no product is denormal, which the bound knows nothing of."""
+    if dtype.kind == "i":
+        limits = np.iinfo(dtype)
+        return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    values = (rng.uniform(0.25, 2, shape) * rng.choice([-1, 1], shape)).astype(np.float32)
+    if dtype.name == "uint16":
+        return (values.view(np.uint32) >> 16).astype(np.uint16)
+    return values.astype(dtype)
+
+
+LAYOUTS = {
+    "rows": lambda x: x,
+    "columns": lambda x: cupy.ascontiguousarray(x.swapaxes(-1, -2)).swapaxes(-1, -2),
+    "columns with gaps": lambda x: cupy.repeat(x.swapaxes(-1, -2), 2, axis=-1)[..., : x.shape[-2]].swapaxes(-1, -2),
+    "strided": lambda x: cupy.repeat(cupy.repeat(x, 3, axis=-1), 2, axis=-2)[..., ::-2, ::3][..., ::-1, :],
+}
+
+
+def in_layout(x: np.ndarray, layout: str):
+    """The values of ``x`` on the GPU."""
+    laid = LAYOUTS[layout](cupy.asarray(x))
+    if layout == "columns with gaps":
+        laid[...] = cupy.asarray(x)
+    return laid
+
+
+class Compiled:
+    """Template instances of the HIP sources, by NVRTC."""
+
+    def __init__(self):
+        self.functions = {}
+
+    def get(self, source: str, entry: str):
+        if (source, entry) not in self.functions:
+            text = sources.joined(f"hip_kernels/{source}")
+            module = cupy.RawModule(code=text, options=("-std=c++17",), name_expressions=(entry,))
+            self.functions[source, entry] = module.get_function(entry)
+        return self.functions[source, entry]
+
+
+def check_kernel(row: table.Kernel, compiled: Compiled, rng) -> dict[str, object]:
+    """Every K, layout and edge of a kernel."""
+    family = dtypes.FAMILIES[row.types]
+    of_a, of_b, of_c = (dtypes.dtype_of(x) for x in (family.a, family.b, family.c))
+    cases, entries, worst, wrong = 0, set(), 0.0, []
+    sizes = [(row.mr, row.nr), (1, 1), (row.mr - 1, row.nr + 1), (2 * row.mr + 1, 3 * row.nr)]
+    for (m, n), k in itertools.product(sizes, K_LENGTHS):
+        a, b = operand(rng, of_a, (301, m, k)), operand(rng, of_b, (301, k, n))
+        c = operand(rng, of_c, (301, m, n)) if k % 2 else None
+        whole = (m, n) == sizes[0]
+        layouts = LAYOUTS if whole else ("rows", "strided")
+        for layout_a, layout_b in itertools.product(layouts, layouts):
+            x, y = in_layout(a, layout_a), in_layout(b, layout_b)
+            z = None if c is None else cupy.asarray(c)
+            result = cupy.empty((301, m, n), of_c)
+            result.view(cupy.uint8).fill(0xFF)
+            entry, launches = hip.plan(row, Arranged(x, y, z, result))
+            for grid, block, call in launches:
+                compiled.get(row.source, entry)(grid, block, (call.view(CALL),))
+            seen = verify(row.types, a, b, c, cupy.asnumpy(result))
+            cases, worst = cases + 1, max(worst, seen.max_error_over_bound)
+            entries.add(entry)
+            if not seen.holds:
+                wrong.append({"m": m, "n": n, "k": k, "a": layout_a, "b": layout_b})
+    return _row(row.name, entries, cases, worst, wrong)
+
+
+def check_batched(types: str, compiled: Compiled, rng) -> dict[str, object]:
+    """Small products as ``matmul`` does them: contiguous, strided, shared."""
+    family = dtypes.FAMILIES[types]
+    of_a, of_b, of_c = (dtypes.dtype_of(x) for x in (family.a, family.b, family.c))
+    of_a, of_b = (np.dtype(np.uint16) if x == "bfloat16" else d for x, d in ((family.a, of_a), (family.b, of_b)))
+    cases, entries, worst, wrong = 0, set(), 0.0, []
+    for m, k, n in SMALL:
+        a, b = operand(rng, of_a, (301, m, k)), operand(rng, of_b, (301, k, n))
+        for layout, shared in itertools.product(("rows", "columns", "strided"), (False, True)):
+            given = b[:1] if shared else b
+            x, y = in_layout(a, layout), in_layout(given, layout)
+            y = y[0] if shared else y
+            result = cupy.empty((301, m, n), of_c)
+            result.view(cupy.uint8).fill(0xFF)
+            used = []
+
+            def function(entry, used=used):
+                used.append(entry)
+                return compiled.get(table.BATCHED, entry)
+
+            for run, grid, block, call in batched.launches(types, x, y, result, function, hip.MOST_THREADS):
+                run(grid, block, (call.view(CALL),))
+            seen = verify(types, a, given, None, cupy.asnumpy(result))
+            cases, worst = cases + 1, max(worst, seen.max_error_over_bound)
+            entries.update(used)
+            if not seen.holds:
+                wrong.append({"m": m, "n": n, "k": k, "layout": layout, "shared": shared})
+    return _row(f"matmul of small {types} products", entries, cases, worst, wrong)
+
+
+def _row(name, entries, cases, worst, wrong) -> dict[str, object]:
+    return {
+        "kernel": name,
+        "instances": len(entries),
+        "cases": cases,
+        "max_error_over_bound": worst,
+        "all_within_bound": not wrong,
+        "wrong": wrong[:10],
+    }
+
+
+def machine() -> dict[str, object]:
+    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    return {
+        "device": cupy.cuda.runtime.getDeviceProperties(0)["name"].decode(),
+        "driver": cupy.cuda.runtime.driverGetVersion(),
+        "nvrtc": list(cupy.cuda.nvrtc.getVersion()),
+        "cupy": cupy.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "pysimd": pysimd.__version__,
+        "commit": os.environ.get("PYSIMD_COMMIT") or git.stdout.strip() or "unknown",
+        "date": date.today().isoformat(),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, help="JSON file to write")
+    options = parser.parse_args()
+    rng, compiled, rows = np.random.default_rng(0), Compiled(), []
+    for row in PORTABLE:
+        print(row.name, "...", file=sys.stderr, flush=True)
+        rows.append(check_kernel(row, compiled, rng))
+    for types in hip.OFFERED:
+        print(types, "...", file=sys.stderr, flush=True)
+        rows.append(check_batched(types, compiled, rng))
+    document = {"schema": 1, "machine": machine(), "rows": rows}
+    text = json.dumps(document, indent=1) + "\n"
+    if options.out:
+        options.out.write_text(text)
+    else:
+        print(text, end="")
+    return 0 if all(row["all_within_bound"] for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
