@@ -65,11 +65,11 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out
     options = check_options(alpha, beta, trans_a, trans_b, c)
     if isinstance(kernel, str):
         kernel = ladder.kernel_or_rung(kernel)
-    device = arrays.backend_for({"a": a, "b": b, "c": c, "out": out})
     if kernel is not None:
         kernel._check_available()
-        if kernel.backend != device:
-            raise DTypeError(f"{kernel.name} is a {kernel.backend} kernel, the arrays are on {device}")
+    device = arrays.backend_for({"a": a, "b": b, "c": c, "out": out})
+    if kernel is not None and kernel.backend != device:
+        raise DTypeError(f"{kernel.name} is a {kernel.backend} kernel, the arrays are on {device}")
     if threads is not None and device != "cpu":
         raise OptionError(f"threads={threads} is for arrays on the CPU: leave it out for arrays on a GPU")
     given = a, out

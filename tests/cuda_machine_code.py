@@ -67,9 +67,9 @@ class Instruction:
         """Whether it only brings a constant into a register: 0 * 0 + x."""
         return "-RZ, RZ," in self.operands
 
-    def bytes_loaded(self) -> int:
-        """Bytes that a lane loads from global memory; 0 for other instructions."""
-        if not self.name.startswith(("LDG.", "LD.")):  # LD: the compiler did not see that it is global memory
+    def bytes_loaded(self, *loads: str) -> int:
+        """Bytes that a lane loads, by default from global memory; 0 for other instructions."""
+        if not (self.name + ".").startswith(loads or ("LDG.", "LD.")):  # LD: not seen to be global memory
             return 0
         for part, size in ((".128", 16), (".64", 8), (".U16", 2), (".S16", 2), (".U8", 1), (".S8", 1)):
             if part in self.name + ".":
@@ -112,11 +112,11 @@ def _parse(lines) -> Code:
 
 
 @cache
-def compiled(source: str, entry: str, arch: int) -> Code:
+def compiled(source: str, entry: str, arch: int, folder: str = "micro") -> Code:
     """The machine code of a template instance, with the options that CuPy uses."""
     from cupy_backends.cuda.libs import nvrtc as library
 
-    program = library.createProgram(nvrtc.source(source), source, (), ())
+    program = library.createProgram(nvrtc.source(source, folder), source, (), ())
     library.addNameExpression(program, entry)
     options = (*nvrtc.OPTIONS, f"-arch=sm_{arch}", f"-I{_nvidia() / 'include'}", "-ftz=true")
     try:
@@ -132,7 +132,7 @@ def compiled(source: str, entry: str, arch: int) -> Code:
 
 
 def compile_all(wanted) -> None:
-    """Compile (source, entry, arch) triples side by side; ``compiled`` then has them."""
+    """Compile (source, entry, arch) or (source, entry, arch, folder) side by side; ``compiled`` then has them."""
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         list(pool.map(lambda x: compiled(*x), wanted))
 

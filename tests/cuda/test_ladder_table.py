@@ -1,0 +1,124 @@
+"""The table of the ladder, its files and their headers. Needs neither CuPy nor a GPU."""
+
+import re
+from importlib.resources import files
+
+import pytest
+from pysimd.gpu_kernels import ladder_table
+
+import pysimd
+from pysimd import dtypes, ladder_report
+
+LABELS = ("step", "covers", "contract", "tile", "regs", "per k", "ratio", "rounding", "needs", "idea", "lanes")
+LABELS += ("launch", "smem")
+LADDER = files("pysimd.gpu_kernels").joinpath("ladder")
+
+TOLD = {
+    "slides": (*(f"sgemm{i}" for i in range(6)), "sgemm5, version 6", "sgemv7"),
+    "kernel 5": ("sgemm_blocktiling_2dthreadtiling",),
+    "readme": ("sgemm_naive_block_tile", "sgemm_v1", "sgemm_v2", "sgemm_v3"),
+    "blog": tuple(f"mysgemm_v{i}" for i in range(1, 12)),
+}
+"""Every kernel of the documents that the ladder is made of."""
+
+every_row = pytest.mark.parametrize("row", ladder_table.RUNGS, ids=lambda row: row.name)
+
+
+def header(row):
+    """First line, and label and text, of a file's header."""
+    text = LADDER.joinpath(row.source).read_text()
+    lines = text[: text.index("*/")].splitlines()
+    found, label = {}, None
+    for line in lines[1:]:
+        match = re.match(r" \* (\w+(?: k)?)\s{2,}(.*)", line)
+        if match:
+            label, found[match[1]] = match[1], match[2]
+        elif label:
+            found[label] += " " + line.lstrip(" *").strip()
+    return lines[0], found
+
+
+def test_rows_are_in_order_and_unique():
+    assert len(ladder_table.BY_NAME) == len(ladder_table.RUNGS)
+    first = [row.number for row in ladder_table.RUNGS if row.number.startswith("S")]
+    assert first == [f"S{i}" for i in range(len(first))]
+    assert len(first) >= 16
+
+
+def test_every_file_is_used():
+    assert sorted(x.name for x in LADDER.iterdir() if x.name.endswith(".cu")) == sorted(
+        row.source for row in ladder_table.RUNGS
+    )
+    texts = "".join(x.read_text() for x in LADDER.iterdir())
+    included = set(re.findall(r'#include "(\w+\.cuh)"', texts))
+    assert {x.name for x in LADDER.iterdir() if x.name.endswith(".cuh")} <= included
+
+
+def test_every_kernel_of_the_documents_is_said_once():
+    said = [(document, kernel) for row in ladder_table.RUNGS for document, kernel in row.covers]
+    assert sorted(said) == sorted((document, kernel) for document, kernels in TOLD.items() for kernel in kernels)
+    assert set(ladder_table.DOCUMENTS) == set(TOLD)
+
+
+@every_row
+def test_header_says_what_the_row_says(row):
+    first, labels = header(row)
+    assert first.startswith(f"/* {row.name}, {row.number}: ")
+    assert set(LABELS) == set(labels)
+    tile = f"{row.bm} x {row.bn}" + (f" x {row.bk}" if row.bk else "")
+    assert labels["tile"].startswith(f"{tile}, {row.tm} x {row.tn} a thread")
+    assert f"= {row.macs / row.loads:.2f}" in labels["ratio"]
+    assert labels["needs"].startswith(row.requires)
+    assert labels["launch"].startswith(f"{row.threads} threads")
+    for document, kernel in row.covers:
+        said = labels["covers"].replace(",", ";")
+        assert document in said
+        assert kernel.replace(",", ";") in said
+
+
+@every_row
+def test_tile_is_divided_among_the_threads(row):
+    assert row.bm * row.bn == row.tm * row.tn * row.threads
+    assert row.types in dtypes.FAMILIES
+
+
+@every_row
+def test_rung_shows_its_row(row):
+    rung = pysimd.rung(row.name)
+    assert (rung.number, rung.new, rung.covers, rung.threads) == (row.number, row.new, row.covers, row.threads)
+    assert rung.ratio.value == (0.5 if row.inner else row.tm * row.tn / (row.tm + row.tn))
+    assert rung.source.startswith(f"/* {row.name}, ")
+    assert bool(rung.unavailable_reason) != rung.available
+    if not rung.available:
+        assert (rung.registers, rung.shared_bytes, rung.local_bytes) == (None, None, None)
+        with pytest.raises(pysimd.UnavailableError, match=re.escape(rung.unavailable_reason)):
+            rung([[1.0]], [[1.0]])
+
+
+@every_row
+def test_entries_name_what_the_file_defines(row):
+    text = LADDER.joinpath(row.source).read_text()
+    assert re.search(rf"\) {row.name}\(const Gemm", text)
+    for layout in ladder_table.layouts(row):
+        assert ladder_table.entry(row, layout, layout).startswith(f"{row.name}<{layout}, {layout}")
+
+
+def test_outer_and_inner_product_differ_in_nothing_else():
+    """S4 and S7 are the pair that shows 0.5 against 1: same tile, same threads, and one loop between them."""
+    inner, outer = (ladder_table.BY_NAME[name] for name in ("thread2x2_inner", "reg2x2_outer"))
+    shape = ("bm", "bn", "bk", "tm", "tn", "threads", "wide")
+    assert all(getattr(inner, field) == getattr(outer, field) for field in shape)
+    assert (inner.macs / inner.loads, outer.macs / outer.loads) == (0.5, 1.0)
+
+
+def test_unknown_names_are_told_the_closest():
+    with pytest.raises(pysimd.UnknownKernelError, match="did you mean smem_dbuf"):
+        pysimd.rung("smem_dubf")
+    with pytest.raises(pysimd.OptionError, match="backend 'cpu' has no ladder"):
+        pysimd.rungs("cpu")
+
+
+def test_the_list_needs_no_gpu():
+    rows = ladder_report.listed()
+    assert [row.name for row in rows] == [row.name for row in ladder_table.RUNGS]
+    assert all(row.tflops is None for row in rows)
