@@ -408,3 +408,74 @@ def test_ctrl_c_is_no_traceback(pysimd_cli, monkeypatch):
     monkeypatch.setattr(measure, "beside_numpy", interrupted)
     code, out, _ = pysimd_cli("bench", "--sizes", "4", "--batch", "2")
     assert (code, out) == (130, "")
+
+
+# --- ladder ---
+
+
+def test_ladder_lists_the_rungs_without_a_gpu(pysimd_cli, document):
+    code, out, _ = pysimd_cli("ladder", "--list")
+    assert code == 0
+    rungs = pysimd.rungs()
+    assert [line.split()[:2] for line in out.splitlines()[1:]] == [[r.number, r.name] for r in rungs]
+    assert [row["ratio"] for row in document("ladder", "--list")["rows"]] == [r.ratio.value for r in rungs]
+
+
+def test_ladder_without_a_gpu_says_why(pysimd_cli):
+    reason = pysimd.backends()[1].reason
+    if not reason:
+        pytest.skip("there is a CUDA device here")
+    code, out, err = pysimd_cli("ladder")
+    assert (code, out) == (1, "")
+    assert reason in only_error(err)
+
+
+def test_ladder_has_nothing_to_draw_in_a_list(pysimd_cli, tmp_path):
+    code, _, err = pysimd_cli("ladder", "--list", "--plot", tmp_path / "plot.png")
+    assert code == 2
+    assert "leave --list out" in only_error(err)
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """The ladder as if it had been measured at two sizes."""
+    from pysimd import ladder_report
+
+    def made(sizes, seconds, say):
+        say("measuring")
+        rows = [
+            ladder_report._row(rung, size=size, tflops=1.0 + i, percent_of_cublas=50.0, percent_of_ceiling=25.0)
+            for size in sizes
+            for i, rung in enumerate(pysimd.rungs())
+        ]
+        peers = [ladder_report.Row(None, "cuBLAS", None, None, None, None, size=s, tflops=50.0) for s in sizes]
+        return [*rows, *peers], 60.0
+
+    monkeypatch.setattr(ladder_report, "measure", made)
+
+
+def test_ladder_measured(pysimd_cli, document, measured):
+    code, out, err = pysimd_cli("ladder", "--sizes", "64,128")
+    assert code == 0
+    assert err == "measuring\n"
+    lines = out.splitlines()
+    assert len(lines) == 2 + 2 * (len(pysimd.rungs()) + 1)
+    assert lines[1].split() == ["64", "S0", "naive_uncoalesced", "1.00", "50.0", "25.0", "0.50", *lines[1].split()[7:]]
+    assert "ceiling: 60.0 TFLOP/s" in lines[-1]
+    data = document("ladder", "--sizes", "64")
+    assert data["ceiling_tflops"] == 60.0
+    assert data["rows"][-1]["name"] == "cuBLAS"
+
+
+def test_ladder_plot(pysimd_cli, measured, tmp_path):
+    pytest.importorskip("matplotlib")
+    code, _, err = pysimd_cli("ladder", "--sizes", "64,128", "--plot", tmp_path / "ladder.png")
+    assert code == 0
+    assert (tmp_path / "ladder.png").read_bytes().startswith(b"\x89PNG")
+    assert "ladder.png" in err
+
+
+def test_source_of_a_rung(pysimd_cli):
+    code, out, _ = pysimd_cli("source", "smem_dbuf")
+    assert code == 0
+    assert out == pysimd.rung("smem_dbuf").source
