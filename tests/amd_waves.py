@@ -1,5 +1,7 @@
 """Waves with chosen registers, for instructions written by hand; and kernels around such instructions."""
 
+from pathlib import Path
+
 import numpy as np
 
 from pysimd import simulator
@@ -13,6 +15,8 @@ from pysimd.simulator.memory import LocalMemory, Memory
 
 WAVES = 2
 
+PROBES = (Path(__file__).parent / "hip" / "simulator" / "probes.hip").read_text()
+
 
 def missing() -> str:
     """Why there is no compiler; empty if there is one."""
@@ -25,6 +29,11 @@ def missing() -> str:
 
 def wave_size(target: str) -> int:
     return 64 if target.startswith("gfx9") else 32
+
+
+def probes(target: str) -> simulator.CodeObject:
+    """The kernels of probes.hip for a target."""
+    return simulator.compile_hip(PROBES, target, (*simulator.OPTIONS, f"-DWAVE={wave_size(target)}"))
 
 
 def new_gang(target: str, lds: int = 0) -> Gang:

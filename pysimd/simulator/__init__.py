@@ -11,6 +11,7 @@ What it models and what not is told in docs/simulator.md.
 """
 
 from pysimd.simulator.code_object import CodeObject, assemble, compile_hip
+from pysimd.simulator.compilers import OPTIONS, TARGETS, Toolchain, toolchain
 from pysimd.simulator.counts import Counts, Executed
 from pysimd.simulator.elf import Argument, Kernel
 from pysimd.simulator.errors import (
@@ -24,7 +25,6 @@ from pysimd.simulator.errors import (
 )
 from pysimd.simulator.memory import Memory
 from pysimd.simulator.run import launch
-from pysimd.simulator.toolchain import OPTIONS, TARGETS, Toolchain, toolchain
 
 __all__ = [
     "OPTIONS",

@@ -134,6 +134,8 @@ def _operands(text: str) -> tuple[tuple[str, ...], dict[str, object]]:
             raise SimulationError(f"cannot take apart the operands {text!r}")
         operands.append(words[0])
         modifiers = dict(_modifier(x) for x in words[1:])
+        if len(modifiers) < len(words) - 1:
+            raise SimulationError(f"a modifier stands twice in {text!r}")
     return tuple(operands), modifiers
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import cache
 
 from pysimd.simulator.assembly import instructions_of
+from pysimd.simulator.compilers import OPTIONS, Toolchain, toolchain
 from pysimd.simulator.elf import read_kernels
 from pysimd.simulator.errors import LaunchError
 from pysimd.simulator.program import Program
-from pysimd.simulator.toolchain import OPTIONS, Toolchain, toolchain
 
 
 class CodeObject:

@@ -7,6 +7,7 @@ import re
 from pysimd.simulator.assembly import Instruction
 from pysimd.simulator.counts import MACS_PER_LANE, macs_of_wave
 from pysimd.simulator.elf import Kernel
+from pysimd.simulator.errors import UnsupportedInstruction
 from pysimd.simulator.instructions import decode
 from pysimd.simulator.instructions.base import Machine
 from pysimd.simulator.instructions.matrix import decoder as matrix_decoder
@@ -16,9 +17,14 @@ _VECTOR = re.compile(r"\b([va])(?:(\d+)|\[\d+:(\d+)\])")
 
 
 class Program:
-    """The steps of a kernel. Raises UnsupportedInstruction for the first instruction that is not modelled."""
+    """The steps of a kernel. Raises UnsupportedInstruction for the first thing in it that is not modelled."""
 
     def __init__(self, instructions: tuple[Instruction, ...], kernel: Kernel, target: str):
+        if kernel.scratch:
+            raise UnsupportedInstruction(
+                f"{kernel.name} uses {kernel.scratch} bytes of scratch memory a lane: spilled registers and arrays on "
+                "the stack are not modelled"
+            )
         self.kernel = kernel
         self.instructions = instructions
         self.machine = Machine(target, kernel.wave_size)

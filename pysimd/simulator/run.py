@@ -79,8 +79,6 @@ def _check(kernel: Kernel, grid, block, kernarg: bytes, dynamic_lds: int) -> Non
         raise LaunchError(f"{kernel.name}: {len(kernarg)} bytes of arguments given, {expected} expected")
     if kernel.lds + dynamic_lds > LDS_BYTES:
         raise LaunchError(f"{kernel.name}: {kernel.lds} + {dynamic_lds} bytes of LDS; at most {LDS_BYTES}")
-    if kernel.scratch:
-        raise LaunchError(f"{kernel.name}: {kernel.scratch} bytes of scratch memory a lane, which is not modelled")
 
 
 class _Setup:
@@ -92,7 +90,7 @@ class _Setup:
             _with_hidden(kernel, grid, block, kernarg, dynamic_lds), f"the arguments of {kernel.name}"
         )
         threads = [g * b for g, b in zip(grid, block, strict=True)]
-        packet = struct.pack("<6H4I", 0, 3, *block, 0, *threads, kernel.scratch)
+        packet = struct.pack("<6H4I", 0, 3, *block, 0, *threads, 0)
         packet += struct.pack("<I4Q", kernel.lds + dynamic_lds, 0, self.arguments, 0, 0)
         self.packet = memory.add_arguments(packet, "the dispatch packet")
 

@@ -1,7 +1,6 @@
 """What compilers make of ordinary code, run on every target, against NumPy."""
 
 import struct
-from pathlib import Path
 
 import amd_waves
 import numpy as np
@@ -11,17 +10,12 @@ from pysimd import simulator
 
 pytestmark = pytest.mark.skipif(bool(amd_waves.missing()), reason=amd_waves.missing() or "nothing")
 
-SOURCE = Path(__file__).with_name("probes.hip").read_text()
 THREADS = 128
 
 
 @pytest.fixture(params=simulator.TARGETS)
 def target(request):
     return request.param
-
-
-def compiled(target: str) -> simulator.CodeObject:
-    return simulator.compile_hip(SOURCE, target, (*simulator.OPTIONS, f"-DWAVE={amd_waves.wave_size(target)}"))
 
 
 def run(target, name, *arguments, grid=None, block=(THREADS,), lds=0):
@@ -33,7 +27,7 @@ def run(target, name, *arguments, grid=None, block=(THREADS,), lds=0):
         else:
             packed += struct.pack("<i", x)
     grid = grid or (-(-arguments[-1] // block[0]),)
-    return simulator.launch(compiled(target), name, grid, block, packed, memory, lds)
+    return simulator.launch(amd_waves.probes(target), name, grid, block, packed, memory, lds)
 
 
 def integers(rng, dtype, count):
@@ -184,7 +178,7 @@ def test_the_same_bits_again(target, rng):
 
 
 def test_descriptors(target):
-    kernels = compiled(target).kernels
+    kernels = amd_waves.probes(target).kernels
     assert kernels["block_sum"].lds == 1024
     assert {x.wave_size for x in kernels.values()} == {amd_waves.wave_size(target)}
     assert {x.scratch for x in kernels.values()} == {0}
