@@ -108,8 +108,7 @@ def constant_bits(operand: Operand, kind: str) -> int:
 class Modifiers:
     """The modifiers of an instruction; those that nobody has asked for are refused."""
 
-    _SILENT = ("glc", "slc", "dlc", "nt", "sc0", "sc1", "th", "scope", "gds")
-    """Cache policy and scope: which caches an access passes is not modelled. (``gds`` is refused by its value.)"""
+    _CACHE_POLICY = ("glc", "slc", "dlc", "nt", "sc0", "sc1", "th", "scope")
 
     def __init__(self, instruction: Instruction):
         self.instruction = instruction
@@ -125,8 +124,9 @@ class Modifiers:
             raise UnsupportedInstruction(f"`{self.instruction}`: {name} has more values than there are operands")
         return found + [default] * (count - len(found))
 
-    def cache_policy(self) -> None:
-        for name in self._SILENT[:-1]:
+    def ignore_cache_policy(self) -> None:
+        """There are no caches: which of them an access passes does not matter."""
+        for name in self._CACHE_POLICY:
             self._left.pop(name, None)
 
     def done(self) -> None:

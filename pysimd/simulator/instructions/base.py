@@ -38,7 +38,7 @@ Decoder = Callable[[Instruction, Machine], Step]
 
 
 class Arithmetic:
-    """A step in two halves, so that two of them can read before either writes."""
+    """A step in two parts, so that two of them can read before either writes."""
 
     __slots__ = ("compute", "write")
 
@@ -52,18 +52,17 @@ class Arithmetic:
 
 def pair(instruction: Instruction, machine: Machine, first: Decoder, second: Decoder) -> Step:
     """A dual instruction: both halves read their operands before one writes."""
-    x, y = first(instruction, machine), second(instruction.second, machine)
-    if not (isinstance(x, Arithmetic) and isinstance(y, Arithmetic)):
+    halves = first(instruction, machine), second(instruction.second, machine)
+    if not all(isinstance(x, Arithmetic) for x in halves):
         raise UnsupportedInstruction(f"`{instruction}`: a pair of other than arithmetic instructions")
 
-    def compute(gang):
-        return np.array(x.compute(gang)), np.array(y.compute(gang))
+    def step(g: Gang) -> None:
+        found = [g.read_apart(lambda g, x=x: np.array(x.compute(g))) for x in halves]
+        for half, (value, undefined, name) in zip(halves, found, strict=True):
+            g.tainted, g.tainted_by = undefined, name
+            half.write(g, value)
 
-    def write(gang, values):
-        x.write(gang, values[0])
-        y.write(gang, values[1])
-
-    return Arithmetic(compute, write)
+    return step
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ def _source(operand: Operand, width: Width):
 def _global_address(vector: str, scalar: str, modifiers: Modifiers):
     """64 bits from vector registers, or a base in scalar registers and 32 bits from a vector register."""
     offset = np.int64(modifiers.take("offset", 0))
-    modifiers.cache_policy()
+    modifiers.ignore_cache_policy()
     modifiers.done()
     if scalar == "off":
         read = vector_reader(parse_operand(vector), "i64")
@@ -151,7 +151,7 @@ def _scalar_load(width: Width) -> Decoder:
         plus = _scalar_offset(offset[0]) if offset else lambda g: np.int64(0)
         modifiers = Modifiers(instruction)
         constant = np.int64(modifiers.take("offset", 0))
-        modifiers.cache_policy()
+        modifiers.ignore_cache_policy()
         modifiers.done()
         narrow = np.dtype(f"{'i' if width.signed else 'u'}{min(width.size, 4)}")
 

@@ -6,6 +6,7 @@ import pytest
 from amd_waves import Registers, new_gang, pack, step
 
 from pysimd import simulator
+from pysimd.simulator import instructions
 from pysimd.simulator.gang import VCC
 
 GFX9, GFX10, GFX11, GFX12 = "gfx906", "gfx1030", "gfx1100", "gfx1200"
@@ -240,6 +241,42 @@ def test_arithmetic(line, target, want, rng):
         assert same(gang.v[0], expected)
 
 
+MUTANTS = [
+    ("v_add_u32", "v_sub_u32"),
+    ("v_subrev_u32", "v_sub_u32"),
+    ("v_min_u32", "v_min_i32"),
+    ("v_lshrrev_b32", "v_ashrrev_i32"),
+    ("v_lshlrev_b32", "v_lshrrev_b32"),
+    ("v_mul_hi_u32", "v_mul_hi_i32"),
+    ("v_mul_u32_u24", "v_mul_i32_i24"),
+    ("v_mad_i32_i24", "v_mad_u32_u24"),
+    ("v_bfe_i32", "v_bfe_u32"),
+    ("v_fma_f32", "v_mad_f32"),  # two roundings instead of one
+    ("v_mul_f32", "v_mul_legacy_f32"),  # 0 times infinity
+    ("v_rndne_f32", "v_floor_f32"),
+    ("v_cvt_f32_u32", "v_cvt_f32_i32"),
+    ("v_pk_mul_f16", "v_pk_add_f16"),
+    ("v_dot4_i32_i8", "v_dot4_u32_u8"),
+    ("v_fma_mixlo_f16", "v_fma_mixhi_f16"),
+    ("v_alignbit_b32", "v_alignbyte_b32"),
+]
+
+
+@pytest.mark.parametrize(("name", "other"), MUTANTS)
+def test_an_interpreter_that_is_wrong_is_caught(name, other, monkeypatch, rng):
+    """By the tests above: the instruction does what a similar one does."""
+    monkeypatch.setitem(instructions.TABLE, name, instructions.TABLE[other])
+    cases = [x.values for x in ONE_BY_ONE if amd_waves.parse(x.values[0]).mnemonic == name]
+    assert cases
+    caught = 0
+    for case in cases:
+        try:
+            test_arithmetic(*case, rng)
+        except AssertionError:
+            caught += 1
+    assert caught
+
+
 def permuted_bytes(r) -> np.ndarray:
     """v_perm_b32 by its description, lane by lane."""
     result = np.empty_like(r.u32(1))
@@ -326,6 +363,8 @@ def test_dual_instructions_read_before_they_write(rng):
     random_registers(gang, rng)
     before = Registers(gang)
     step(gang, GFX11, "v_dual_mov_b32 v1, v2 :: v_dual_mov_b32 v2, v1")
+    step(gang, GFX11, "v_dual_mov_b32 v20, v90 :: v_dual_mov_b32 v21, v1")  # v90 is undefined, v21 is not
+    step(gang, GFX11, "v_readfirstlane_b32 s0, v21")
     np.testing.assert_array_equal(gang.v[1], before.u32(2))
     np.testing.assert_array_equal(gang.v[2], before.u32(1))
     step(gang, GFX11, "v_dual_fmac_f32 v0, v3, v5 :: v_dual_fmac_f32 v1, v4, v0")

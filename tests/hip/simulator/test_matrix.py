@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from amd_waves import WAVES, new_gang, step
+from amd_waves import WAVES, missing, new_gang, source, step
 
 from pysimd import simulator
 from pysimd.simulator.instructions.matrix import mfma_shape
@@ -24,6 +24,9 @@ MFMA = [
     ("v_mfma_f32_32x32x8f16", "gfx90a", np.float16, 32, 8, 1, 4),
     ("v_mfma_f32_32x32x8_f16", "gfx942", np.float16, 32, 8, 1, 4),
     ("v_mfma_f32_32x32x4f16", "gfx90a", np.float16, 32, 4, 2, 4),
+    ("v_mfma_f32_16x16x16bf16_1k", "gfx90a", "bf16", 16, 16, 1, 4),
+    ("v_mfma_f32_16x16x8bf16", "gfx90a", "bf16", 16, 8, 1, 2),
+    ("v_mfma_f32_32x32x8_bf16", "gfx942", "bf16", 32, 8, 1, 4),
     ("v_mfma_i32_16x16x16i8", "gfx90a", np.int8, 16, 16, 1, 4),
     ("v_mfma_i32_32x32x16_i8", "gfx942", np.int8, 32, 16, 1, 8),
 ]
@@ -31,7 +34,12 @@ MFMA = [
 
 def random(dtype, shape, rng):
     """Small integers: every order of summation gives the same sum."""
-    return rng.integers(-8, 8, shape).astype(dtype)
+    return rng.integers(-8, 8, shape).astype(np.float32 if dtype == "bf16" else dtype)
+
+
+def stored(values: np.ndarray, dtype) -> np.ndarray:
+    """As registers hold them; a bfloat16 is the upper half of a float32."""
+    return (values.view(np.uint32) >> np.uint32(16)).astype(np.uint16) if dtype == "bf16" else values
 
 
 def put(gang, first: int, values: np.ndarray, file: str = "v") -> str:
@@ -57,7 +65,7 @@ def test_mfma(name, target, dtype, side, depth, blocks, each, file, rng):
     b = random(dtype, (WAVES, blocks, depth, side), rng)
     c = random(sums, (WAVES, blocks, side, side), rng)
     held = side * side * blocks // 64
-    a_lanes, b_lanes = np.empty((WAVES, 64, each), dtype), np.empty((WAVES, 64, each), dtype)
+    a_lanes, b_lanes = np.empty((WAVES, 64, each), a.dtype), np.empty((WAVES, 64, each), a.dtype)
     c_lanes, want = np.empty((WAVES, 64, held), sums), np.empty((WAVES, 64, held), sums)
     wide = c + a.astype(np.int64) @ b.astype(np.int64)
     for lane in range(64):
@@ -78,7 +86,7 @@ def test_mfma(name, target, dtype, side, depth, blocks, each, file, rng):
             c_lanes[:, lane, i] = c[(slice(None), *at)]
             want[:, lane, i] = wide[(slice(None), *at)]
     gang = new_gang(target)
-    operands = put(gang, 64, a_lanes), put(gang, 68, b_lanes), put(gang, 0, c_lanes, file)
+    operands = put(gang, 64, stored(a_lanes, dtype)), put(gang, 68, stored(b_lanes, dtype)), put(gang, 0, c_lanes, file)
     step(gang, target, f"{name} {operands[2]}, {', '.join(operands)}")
     np.testing.assert_array_equal(get(gang, 0, held, sums, file), want)
 
@@ -119,7 +127,11 @@ def test_exec_is_not_looked_at(rng):
     assert (gang.v[0].view(np.float32) == a[:, ::4, 0].repeat(4, axis=1) * b[:, :, 0]).all()
 
 
-WMMA = [("v_wmma_f32_16x16x16_f16", np.float16), ("v_wmma_i32_16x16x16_iu8", np.int8)]
+WMMA = [
+    ("v_wmma_f32_16x16x16_f16", np.float16),
+    ("v_wmma_f32_16x16x16_bf16", "bf16"),
+    ("v_wmma_i32_16x16x16_iu8", np.int8),
+]
 
 
 @pytest.mark.parametrize("target", ["gfx1100", "gfx1200"])
@@ -130,7 +142,7 @@ def test_wmma(name, dtype, target, rng):
     c = random(sums, (WAVES, 16, 16), rng)
     wide = c + a.astype(np.int64) @ b.astype(np.int64)
     each = 16 if target == "gfx1100" else 8
-    a_lanes, b_lanes = np.empty((WAVES, 32, each), dtype), np.empty((WAVES, 32, each), dtype)
+    a_lanes, b_lanes = np.empty((WAVES, 32, each), a.dtype), np.empty((WAVES, 32, each), a.dtype)
     c_lanes, want = np.empty((WAVES, 32, 8), sums), np.empty((WAVES, 32, 8), sums)
     for lane in range(32):
         first = 0 if target == "gfx1100" else 8 * (lane // 16)
@@ -140,7 +152,7 @@ def test_wmma(name, dtype, target, rng):
             row = 2 * i + lane // 16 if target == "gfx1100" else 8 * (lane // 16) + i
             c_lanes[:, lane, i], want[:, lane, i] = c[:, row, lane % 16], wide[:, row, lane % 16]
     gang = new_gang(target)
-    operands = put(gang, 64, a_lanes), put(gang, 72, b_lanes), put(gang, 0, c_lanes)
+    operands = put(gang, 64, stored(a_lanes, dtype)), put(gang, 72, stored(b_lanes, dtype)), put(gang, 0, c_lanes)
     signed = " neg_lo:[1,1,0]" if dtype == np.int8 else ""
     step(gang, target, f"{name} v[0:7], {', '.join(operands)}{signed}")
     np.testing.assert_array_equal(get(gang, 0, 8, sums), want)
@@ -169,3 +181,20 @@ def test_an_undefined_operand_is_refused(rng):
     a = put(gang, 64, random(np.float32, (WAVES, 64, 1), rng))
     with pytest.raises(simulator.UndefinedRead, match="v70"):
         step(gang, "gfx90a", f"v_mfma_f32_4x4x1f32 v[0:3], {a}, v70, 0")
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing() or "nothing")
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100", "gfx1200"])
+def test_the_assembler_knows_what_is_tested_here(target):
+    """Names, and how many registers each operand has."""
+    lines = []
+    for name, only, dtype, side, _, blocks, each in MFMA:
+        size = 2 if dtype == "bf16" else np.dtype(dtype).itemsize
+        held, packed = side * side * blocks // 64, each * size // 4
+        ab = [f"v{x}" if packed == 1 else f"v[{x}:{x + packed - 1}]" for x in (64, 68)]
+        lines += [f"{name} v[0:{held - 1}], {', '.join(ab)}, v[0:{held - 1}]"] * (only == target)
+    for name, dtype in WMMA if target.startswith("gfx1") else ():
+        count = (8 if dtype != np.int8 else 4) // (1 if target == "gfx1100" else 2)
+        lines.append(f"{name} v[0:7], v[64:{63 + count}], v[72:{71 + count}], v[0:7]")
+    code = simulator.assemble(source("\n".join(lines), target), target)
+    assert [x.mnemonic for x in code.instructions["probe"]][:-1] == [x.split()[0] for x in lines]
