@@ -183,6 +183,7 @@ def _scalar_offset(operand: Operand):
 def _lds_place(g: Gang, address, offset: int) -> tuple[np.ndarray, np.ndarray]:
     """Blocks and byte offsets of the lanes in EXEC."""
     at = np.broadcast_to(address(g), g.exec.shape)[g.exec].astype(np.int64) + offset
+    at &= 0xFFFF_FFFF  # addresses wrap: compilers fold a constant into one that is below zero
     g.require_defined("the address")
     return g.lanes_of(g.blocks), at
 
