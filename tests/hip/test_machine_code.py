@@ -1,8 +1,12 @@
 """Every HIP kernel is compiled for seven targets and its machine code read. Needs a compiler, no GPU."""
 
+from collections import Counter
+from types import SimpleNamespace
+
 import hip_machine_code as machine
 import pytest
 from hip_machine_code import Code
+from pysimd.gpu_kernels import table as gpu_table
 from pysimd.hip_kernels import table
 
 from pysimd.ratio import tile_ratio
@@ -118,6 +122,22 @@ def test_stores_are_wide(row, target):
         else {"global_store_dwordx2", "global_store_b64"}
     )
     assert names & wide
+
+
+BATCHED_FMA = {"f64": ("v_fma_f64", "v_fmac_f64"), "f32": ("v_fma_f32", "v_fmac_f32", "v_pk_fma_f32")}
+
+
+@pytest.mark.parametrize("target", table.TARGETS)
+@pytest.mark.parametrize("types", BATCHED_FMA)
+def test_batched(types, target):
+    """Small products: all multiply-adds there, sums in registers, wide copies."""
+    entry = f"batched<{gpu_table.BATCHED_TYPES[types]}, 8, 8, 8, 2, 4, 16, CHUNK, true, CHUNK, false, true>"
+    code = Code(SimpleNamespace(source=table.BATCHED), entry, target)
+    names = Counter(name for name, _ in code.instructions)
+    assert (code.kernel.scratch, code.kernel.vgpr_spills) == (0, 0)
+    assert sum(names[x] * (2 if "pk" in x else 1) for x in BATCHED_FMA[types]) == 2 * 4 * 8
+    assert names["global_load_dwordx4"] + names["global_load_b128"] > 0
+    assert names["s_barrier"] + names["s_barrier_signal"] > 0
 
 
 def test_a_target_without_the_instruction_is_an_error_of_the_compiler():
