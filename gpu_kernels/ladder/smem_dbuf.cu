@@ -46,30 +46,30 @@ __global__ void __launch_bounds__(256, 2) smem_dbuf(const Gemm p) {
         read_fragment<TM, GAP_M>(fa[k % 2], shared + stage + k * PanelA::PADDED + row);
         read_fragment<TN, GAP_N>(fb[k % 2], shared + stage + SIZE_A + k * PanelB::PADDED + column);
     };
-    auto multiply = [&](int k) { update(sum, fa[k % 2], fb[k % 2]); };
-    auto multiply_all_but_one = [&] {
-#pragma unroll
-        for (int k = 0; k + 1 < BK; ++k) {
-            read(k + 1);
-            multiply(k);
-        }
-    };
     if (p.k > 0) {
         a.load(p.k);
         b.load(p.k);
         store();
         read(0);
+#pragma unroll 2 /* in each of two tiles the stage is a constant: no address is worked out */
         for (i64 left = p.k - BK; left > 0; left -= BK) {
             a.load(left);
             b.load(left);
-            multiply_all_but_one();
-            stage ^= STAGE; /* nobody reads it: all passed the last barrier after their last read of it */
-            store();
-            read(0); /* the last k of the tile before is still to be multiplied: no wait where tiles meet */
-            multiply(BK - 1);
+#pragma unroll
+            for (int k = 0; k < BK; ++k) {
+                if (k + 1 == BK) {
+                    stage ^= STAGE; /* nobody reads it: all passed the last barrier after their last read of it */
+                    store();
+                }
+                read((k + 1) % BK);
+                update(sum, fa[k % 2], fb[k % 2]);
+            }
         }
-        multiply_all_but_one();
-        multiply(BK - 1);
+#pragma unroll
+        for (int k = 0; k < BK; ++k) {
+            if (k + 1 < BK) read(k + 1);
+            update(sum, fa[k % 2], fb[k % 2]);
+        }
     }
     store_fragment<GAP_M, GAP_N>(p, t.product, (i64)t.row * BM + row, (i64)t.column * BN + column, sum);
 }
