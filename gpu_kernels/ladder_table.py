@@ -19,20 +19,66 @@ DOCUMENTS = {
 
 
 @dataclass(frozen=True)
+class Block:
+    """A block of producers.cuh: the part of C that it computes, and how.
+
+    Attributes:
+        mr, nr: sums of a thread.
+        wm, wn: its eight multiplying warps, down and across.
+        lm, ln: their lanes.
+        stages: panels in shared memory.
+        rate: part of the chain's rate that it multiplies at, measured on an H200 with large products.
+        trades: its sums need the registers of the producers, which only sm_90 can hand over.
+    """
+
+    mr: int
+    nr: int
+    wm: int
+    wn: int
+    lm: int
+    ln: int
+    stages: int
+    rate: float
+    trades: bool = False
+
+    @property
+    def bm(self) -> int:
+        return self.mr * self.wm * self.lm
+
+    @property
+    def bn(self) -> int:
+        return self.nr * self.wn * self.ln
+
+
+# fmt: off
+WIDE = Block(8, 16, 4, 2, 4, 8, stages=12, rate=0.86, trades=True)
+SQUARE = Block(8, 8, 4, 2, 4, 8, stages=12, rate=0.80)
+TALL = Block(8, 4, 4, 2, 4, 8, stages=12, rate=0.62)
+SMALL = Block(4, 4, 4, 2, 4, 8, stages=12, rate=0.46)
+COLUMN = Block(8, 4, 8, 1, 8, 4, stages=8, rate=0.44)
+ROW = Block(4, 8, 1, 8, 4, 8, stages=8, rate=0.62)
+# fmt: on
+
+
+@dataclass(frozen=True)
 class Rung:
     """One row.
 
     Attributes:
-        number: place in the ladder, ``S0`` to ``S15``.
+        number: place in the ladder: ``S0`` to ``S15`` are those of the documents, ``S16`` onwards go beyond them, ``H``
+            and ``I`` are halves and integers.
         bm, bn: the tile of C that a block computes.
         bk: steps of k that a block brings into shared memory at a time; None where nothing is brought.
         tm, tn: elements of C for a thread.
-        threads: of a block.
+        threads: of a block that compute it.
         new: what it adds to the rung before.
         covers: document and kernel, of the kernels that this rung says again.
         inner: every element of C is summed by itself, so that nothing in registers is used twice.
         wide: operands whose memory allows it are read in pieces of 16 bytes.
         wide_c: so are rows of C written.
+        stages: panels in dynamic shared memory (pipelined.cuh); 0 where shared memory is static.
+        blocks: those of producers.cuh that it chooses from, the one of ``tm`` and ``tn`` first.
+        cuts: tiles may be cut along k (schedule.cuh).
     """
 
     number: str
@@ -48,6 +94,9 @@ class Rung:
     inner: bool = False
     wide: bool = False
     wide_c: bool = False
+    stages: int = 0
+    blocks: tuple[Block, ...] = ()
+    cuts: bool = False
     types: str = "f32"
     requires: str = "sm_75"
     entry: str = "{name}<{a}, {b}>"
@@ -118,6 +167,34 @@ RUNGS = (
     Rung("S15", "smem_dbuf", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256,
          new="two tiles in shared memory: one is stored while the other is read, with one barrier a tile",
          covers=(("blog", "mysgemm_v11"), ("slides", "sgemv7"), ("readme", "sgemm_v3")), wide=True, wide_c=True),
+    Rung("S16", "cpasync", bm=128, bn=256, bk=8, tm=16, tn=8, threads=256, requires="sm_80", stages=2,
+         new="copies to shared memory that pass no register, so that 128 sums a thread fit, walked to and fro",
+         covers=(), wide=True, wide_c=True),
+    Rung("S17", "cpasync_multistage", bm=128, bn=256, bk=8, tm=16, tn=8, threads=256, requires="sm_80", stages=6,
+         new="six panels in shared memory: five on their way while one is multiplied",
+         covers=(), wide=True, wide_c=True),
+    Rung("S18", "raster", bm=128, bn=256, bk=8, tm=16, tn=8, threads=256, requires="sm_80", stages=6,
+         new="blocks walk C in groups of eight rows of tiles, which keeps what they share in the L2",
+         covers=(), wide=True, wide_c=True),
+    Rung("S19", "producers", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_80", blocks=(WIDE, SQUARE),
+         new="warps with roles: four bring panels, eight multiply; blocks stay and take tile after tile",
+         covers=(), wide=True, wide_c=True),
+    Rung("S20", "streamk", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_80", blocks=(WIDE, SQUARE),
+         cuts=True,
+         new="tiles that do not fill the last round are cut along k, so that all multiprocessors end together",
+         covers=(), wide=True, wide_c=True),
+    Rung("S21", "f32_best", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_80",
+         blocks=(WIDE, SQUARE, TALL, SMALL, COLUMN, ROW), cuts=True,
+         new="tile and cut from the shape",
+         covers=(), wide=True, wide_c=True),
+    Rung("H2", "h2_gemm", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_80", types="f16",
+         blocks=(WIDE, SQUARE, SMALL), cuts=True,
+         new="half precision without tensor cores: words of two halves along k",
+         covers=(), wide=True, wide_c=True),
+    Rung("I1", "i8_dp4a_gemm", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256, requires="sm_80", types="i8i32",
+         blocks=(SQUARE, SMALL), cuts=True,
+         new="bytes without tensor cores: words of four bytes along k, dp4a",
+         covers=(), wide=True, wide_c=True),
 )
 # fmt: on
 BY_NAME = {row.name: row for row in RUNGS}
@@ -130,9 +207,26 @@ def layouts(row: Rung) -> tuple[str, ...]:
     return LAYOUTS if row.wide else LAYOUTS[:2]
 
 
-def entry(row: Rung, a: str, b: str) -> str:
-    """The template instance of a rung for operands of these layouts."""
+def entry(row: Rung, a: str, b: str, block: Block | None = None) -> str:
+    """The template instance of a rung for operands of these layouts, and for a block that it chooses from."""
+    if row.blocks:
+        x = block or row.blocks[0]
+        return f"{row.name}<{a}, {b}, {x.mr}, {x.nr}, {x.wm}, {x.wn}, {x.lm}, {x.ln}, {x.stages}>"
     return row.entry.format(name=row.name, a=a, b=b, bm=row.bm, bn=row.bn, bk=row.bk, tm=row.tm, tn=row.tn)
+
+
+def sum_entry(row: Rung, block: Block) -> str:
+    """The template instance that adds the parts of tiles that were cut."""
+    return f"{row.name}_sum<{block.bm}, {block.bn}>"
+
+
+def dynamic_shared_bytes(row: Rung, a: str, b: str, block: Block | None = None) -> int:
+    """Shared memory that an instance is launched with: panels of eight words of k (feed.cuh). 0: it is all static."""
+    if not row.stages and not row.blocks:
+        return 0
+    x = block or (row.blocks[0] if row.blocks else row)
+    rows = x.bm + x.bn + sum(4 for layout in (a, b) if layout.startswith("ALONG_K"))
+    return x.stages * 8 * rows * 4
 
 
 def row_major(row: Rung) -> tuple[str, str]:
@@ -140,6 +234,12 @@ def row_major(row: Rung) -> tuple[str, str]:
     return ("ALONG_K4", "ALONG_R4") if row.wide else ("ALONG_K", "ALONG_R")
 
 
+LARGE = 1 << 30
+"""Multiply-adds from which on the best rung is ahead of cuBLAS on an H200, and cuBLAS before."""
+
+
 def best(types: str, m: int, n: int, k: int) -> str | None:
-    """Name of the rung that ``gemm`` runs; None where there is none of these types."""
-    return "smem_dbuf" if types == "f32" else None
+    """Name of the rung that ``gemm`` and ``matmul`` take; None where another way is faster, or the only one."""
+    if types == "i8i32":
+        return "i8_dp4a_gemm"
+    return "f32_best" if types == "f32" and m * n * k >= LARGE else None

@@ -1,6 +1,8 @@
 /* vector.cuh: floats, one and four at a time. Nothing here that hip_kernels/amd.h does not know. */
 typedef long long i64;
+typedef unsigned long long u64;
 typedef unsigned int u32;
+typedef unsigned short u16;
 
 /* CuPy compiles with -ftz=true; this form ignores it, so denormals are kept. */
 __device__ inline float multiply_add(float a, float b, float c) { return __fmaf_ieee_rn(a, b, c); }

@@ -146,9 +146,15 @@ def _matmul_launches(types: str, a, b, c):
     if batched.takes(m, n, k) and not (types == "f64" and m * n * k >= 1 << 15):  # cuBLAS: tensor cores for float64
         device = current_device()
         return batched.launches(types, a, b, c, lambda entry: _function(table.BATCHED, entry, device))
-    if types == "i8i32":
+    from . import cuda_ladder  # whose table names this module's reasons
+
+    rung = cuda_ladder.best(types, m, n, k)
+    if rung is not None:
+        cuda_ladder.product(rung, a, b, c)
+    elif types == "i8i32":
         return _tile_launches(_named("cuda_i8i32_outer_8x8"), a, b, None, c)
-    library_matmul(types, a, b, c)
+    else:
+        library_matmul(types, a, b, c)
     return ()
 
 

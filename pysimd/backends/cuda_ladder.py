@@ -6,11 +6,16 @@ import sys
 from functools import cache, partial
 from typing import NamedTuple
 
+import numpy as np
+
+from .. import dtypes
+from ..errors import ShapeError
 from ..gpu_kernels import ladder_table, table
 from ..ladder import Rung
 from ..ratio import Ratio
-from . import cuda, cupy_arrays, gemm_launches, nvrtc
+from . import cuda, cupy_arrays, gemm_blocks, gemm_launches, nvrtc
 from .gpu import current_device
+from .launches import Arranged
 
 
 class Resources(NamedTuple):
@@ -41,7 +46,7 @@ def _rung(row: ladder_table.Rung) -> Rung:
         tm=row.tm,
         tn=row.tn,
         threads=row.threads,
-        ratio=Ratio(macs=row.macs, loads=row.loads, load_bytes=4 * row.loads),
+        ratio=Ratio(macs=row.macs, loads=row.loads, load_bytes=_element_bytes(row) * row.loads),
         requires=(row.requires,),
         available=not reason,
         unavailable_reason=reason,
@@ -50,29 +55,66 @@ def _rung(row: ladder_table.Rung) -> Rung:
     )
 
 
+def _element_bytes(row: ladder_table.Rung) -> int:
+    return dtypes.dtype_of(dtypes.FAMILIES[row.types].a).itemsize
+
+
 def best(types: str, m: int, n: int, k: int) -> Rung | None:
-    """The rung that ``gemm`` takes; None where ``matmul`` is faster or the only one."""
+    """The rung that ``gemm`` and ``matmul`` take; None where another way is faster, or the only one."""
     small = max(m, n) <= table.BATCHED_MOST_MN and k <= table.BATCHED_MOST_K
-    name = None if small else ladder_table.best(types, m, n, k)
-    return next((rung for rung in rungs() if rung.name == name), None)
+    name = None if small or k >= _MOST_K else ladder_table.best(types, m, n, k)
+    return next((rung for rung in rungs() if rung.name == name and rung.available), None)
+
+
+_MOST_K = 1 << 31
+"""Panels are counted in 32 bits."""
 
 
 @cache
-def _function(name: str, layout_a: str, layout_b: str, device: int):
+def _function(name: str, layout_a: str, layout_b: str, device: int, block: ladder_table.Block | None = None):
     """The compiled kernel of a template instance; ``device`` is the current one."""
+    row = ladder_table.BY_NAME[name]
+    entry = ladder_table.entry(row, layout_a, layout_b, block)
+    function = _module(row.source, entry, device).get_function(entry)
+    shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
+    if shared:
+        function.max_dynamic_shared_size_bytes = shared
+    return function
+
+
+@cache
+def _sum_function(name: str, block: ladder_table.Block, device: int):
+    row = ladder_table.BY_NAME[name]
+    entry = ladder_table.sum_entry(row, block)
+    return _module(row.source, entry, device).get_function(entry)
+
+
+def _module(source: str, entry: str, device: int):
     import cupy
 
-    row = ladder_table.BY_NAME[name]
-    entry = ladder_table.entry(row, layout_a, layout_b)
-    code = nvrtc.source(row.source, "ladder")
-    return cupy.RawModule(code=code, options=nvrtc.OPTIONS, name_expressions=(entry,)).get_function(entry)
+    options = nvrtc.OPTIONS
+    if _trades_registers():
+        options += ("-arch=sm_90a",)  # CuPy itself would ask for sm_90, which has no setmaxnreg
+    return cupy.RawModule(code=nvrtc.source(source, "ladder"), options=options, name_expressions=(entry,))
+
+
+def _trades_registers() -> bool:
+    """Whether the device is one on which warps can hand registers over: exactly sm_90."""
+    return cuda.backend().features == ("sm_90",)
+
+
+def _blocks(row: ladder_table.Rung) -> list[ladder_table.Block]:
+    """Those of a rung that this device can run."""
+    return [block for block in row.blocks if _trades_registers() or not block.trades]
 
 
 def resources(rung: Rung) -> Resources:
     """Of the instance for row-major, aligned operands, compiled for the current device."""
-    layouts = ladder_table.row_major(ladder_table.BY_NAME[rung.name])
-    function = _function(rung.name, *layouts, current_device())
-    return Resources(function.num_regs, function.shared_size_bytes, function.local_size_bytes)
+    row = ladder_table.BY_NAME[rung.name]
+    layouts, block = ladder_table.row_major(row), next(iter(_blocks(row)), None)
+    function = _function(rung.name, *layouts, current_device(), *([block] if block else []))
+    shared = function.shared_size_bytes + ladder_table.dynamic_shared_bytes(row, *layouts, block)
+    return Resources(function.num_regs, shared, function.local_size_bytes)
 
 
 def into(rung: Rung, operands, options, out):
@@ -93,6 +135,13 @@ def into(rung: Rung, operands, options, out):
     return target if out is None else out
 
 
+def product(rung: Rung, a, b, out) -> None:
+    """``out = a @ b`` for ``matmul``: batch dimensions broadcast, no overlap."""
+    from ..gemm import Operands, Options
+
+    into(rung, Operands(a, b, None, out.shape, out.dtype), Options(1.0, 0.0, False, False), out)
+
+
 def prepared(rung: Rung, a, b, out):
     """A function that launches ``out = a @ b`` without any checks, for measuring: matrices of CuPy that fit."""
     from ..dtypes import FAMILIES
@@ -110,9 +159,66 @@ def _launches(rung: Rung, operands, options, c):
     if not gemm_launches.row_major(c):  # the swapped call: C^T = B^T A^T
         a, b, c0, c = (None if x is None else x.swapaxes(-1, -2) for x in (b, a, c0, c))
     a, b = (x if _has_adjacent(x) else x.copy(order="C") for x in (a, b))
-    for *layouts, grid, block, call in gemm_launches.launches(row, a, b, c0, c, options.alpha, options.beta):
-        function = _function(rung.name, *layouts, current_device())
-        yield partial(function, grid, block, (call.view(gemm_launches.GEMM),))
+    if row.stages or row.blocks:
+        if a.shape[-1] >= _MOST_K:
+            raise ShapeError(f"{rung.name} sums fewer than 2**31 products, k is {a.shape[-1]}: take smem_dbuf")
+        arranged = Arranged(a, b, c0, c)
+        a, b = (
+            x if arranged.empty or gemm_launches.copied_by_feeds(arranged, which) else _other_way(x)
+            for which, x in enumerate((a, b))
+        )
+    for launch in gemm_launches.launches(row, a, b, c0, c, options.alpha, options.beta):
+        yield (_persistent if row.blocks else _plain)(row, c.shape[-2], c.shape[-1], a.shape[-1], *launch)
+
+
+def _plain(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int, call):
+    """One block a tile."""
+    function = _function(row.name, layout_a, layout_b, current_device())
+    shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b)
+    extra = {"shared_mem": shared} if shared else {}
+    return partial(function, (products * gemm_launches.tiles(row, m, n),), (row.threads,), (call,), **extra)
+
+
+_PRODUCERS = 128
+"""Threads of a block of producers.cuh beside those that multiply."""
+
+
+def _persistent(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int, call):
+    """A grid of as many blocks as the device runs at a time, and a second launch where tiles are cut."""
+    import cupy
+
+    device = current_device()
+    group = {"f32": 1, "f16": 2, "i8i32": 4}[row.types]
+    choice = gemm_blocks.choose(_blocks(row), row.cuts, products, m, n, k, group, _processors(device))
+    block = choice.block
+    function = _function(row.name, layout_a, layout_b, device, block)
+    shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
+    threads = row.threads + _PRODUCERS
+    if not choice.cut:
+        schedule = gemm_blocks.schedule(choice, 0)
+        return partial(function, (choice.grid,), (threads,), (call, schedule), shared_mem=shared)
+    add = _sum_function(row.name, block, device)
+
+    def both() -> None:
+        parts = cupy.empty(2 * choice.grid * block.bm * block.bn, np.uint32)
+        schedule = gemm_blocks.schedule(choice, parts.data.ptr)
+        function((choice.grid,), (threads,), (call, schedule), shared_mem=shared)
+        add((choice.cut, block.bm * block.bn // 1024), (256,), (call, schedule))
+
+    return both
+
+
+@cache
+def _processors(device: int) -> int:
+    import cupy
+
+    return cupy.cuda.runtime.getDeviceProperties(device)["multiProcessorCount"]
+
+
+def _other_way(x):
+    """A copy in which the other dimension of the matrices is adjacent."""
+    order = "F" if x.strides[-1] == x.itemsize and x.shape[-1] > 1 else "C"
+    return x.swapaxes(-1, -2).copy(order="C").swapaxes(-1, -2) if order == "F" else x.copy(order="C")
 
 
 def _has_adjacent(x) -> bool:

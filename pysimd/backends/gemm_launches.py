@@ -33,8 +33,9 @@ def layout(arranged: Arranged, which: int) -> tuple[str, int] | None:
 def _wide(arranged: Arranged, which: int, name: str, ld: int) -> bool:
     """Whether all that lies along memory can be read in pieces of 16 bytes, none of which reaches past an operand."""
     extent = arranged.k if name == "ALONG_K" else (arranged.m, arranged.n)[which]
-    steps = (step[which] for _, step in arranged.dims)
-    return not (arranged.operands[which].data.ptr % 16 or ld % 4 or extent % 4 or any(step % 4 for step in steps))
+    piece = 16 // arranged.sizes[which]
+    lengths = (ld, extent, *(step[which] for _, step in arranged.dims))
+    return not (arranged.operands[which].data.ptr % 16 or any(x % piece for x in lengths))
 
 
 def row_major(c) -> bool:
@@ -42,10 +43,18 @@ def row_major(c) -> bool:
     return c.shape[-1] <= 1 or c.strides[-1] == c.itemsize
 
 
+def copied_by_feeds(arranged: Arranged, which: int) -> bool:
+    """Whether feed.cuh can bring A (0) or B (1): it holds what a thread reads of a panel, 512 rows by 32 k at most, as
+    an offset of 32 bits from the panel's first element."""
+    name, ld = layout(arranged, which)
+    reach = 512 * ld if name == "ALONG_K" else 32 * ld + 512
+    return ld >= 0 and reach * arranged.sizes[which] < 1 << 32
+
+
 def launches(row, a, b, c0, c, alpha: float, beta: float):
-    """What does ``c = alpha a @ b + beta c0`` with a rung of the table: for each launch the layouts of A and B, grid,
-    block and Gemm. C is row-major, ``layout`` is known for A and B, ``c0`` may be None; a launch has one dimension of
-    the batch."""
+    """What does ``c = alpha a @ b + beta c0`` with a rung of the table: for each launch the layouts of A and B, how
+    many products, and the Gemm. C is row-major, ``layout`` is known for A and B, ``c0`` may be None; a launch has one
+    dimension of the batch."""
     arranged = Arranged(a, b, c0, c)
     if arranged.empty:
         return
@@ -53,10 +62,9 @@ def launches(row, a, b, c0, c, alpha: float, beta: float):
     if row.wide:
         layout_a += "4" if _wide(arranged, 0, layout_a, lda) else ""
         layout_b += "4" if _wide(arranged, 1, layout_b, ldb) else ""
-    tiles = -(-arranged.m // row.bm) * -(-arranged.n // row.bn)
     dims = sorted(arranged.dims, key=lambda dim: dim[0]) or [(1, (0, 0, 0, 0))]
     outer, (length, step) = dims[:-1], dims[-1]
-    piece = max(1, _MOST_BLOCKS // tiles)
+    piece = max(1, _MOST_BLOCKS // max(tiles(x, arranged.m, arranged.n) for x in (row.blocks or (row,))))
     pointers = [0 if x is None else x.data.ptr for x in arranged.operands]
     _, _, c0_strides, (ldc, _) = arranged.strides
     vector = [3] if arranged.operands[2] is None else [2, 3]
@@ -71,4 +79,9 @@ def launches(row, a, b, c0, c, alpha: float, beta: float):
             ]
             fields = [p + o if p else 0 for p, o in zip(pointers, offsets, strict=True)]
             fields += [arranged.m, arranged.n, arranged.k, lda, ldb, *c0_strides, ldc, *step, int(c_vector), factors]
-            yield layout_a, layout_b, (min(piece, length - start) * tiles,), (row.threads,), np.array(fields, np.int64)
+            yield layout_a, layout_b, min(piece, length - start), np.array(fields, np.int64).view(GEMM)
+
+
+def tiles(block, m: int, n: int) -> int:
+    """Tiles of one product; ``block`` has ``bm`` and ``bn``."""
+    return -(-m // block.bm) * -(-n // block.bn)

@@ -55,15 +55,25 @@ class Kernel:
 
     launched: ClassVar[list[tuple]] = []
 
-    def __init__(self, name, layout_a, layout_b, device):
-        self.row, self.layouts = ladder_table.BY_NAME[name], (layout_a, layout_b)
+    def __init__(self, name, layout_a, layout_b, device, block=None):
+        self.row, self.layouts, self.block = ladder_table.BY_NAME[name], (layout_a, layout_b), block
 
-    def __call__(self, grid, block, arguments):
+    def __call__(self, grid, block, arguments, shared_mem=0):
         p = SimpleNamespace(**dict(zip(FIELDS, arguments[0].view(np.int64).tolist(), strict=True)))
         alpha, beta = np.array([p.factors], np.int64).view(np.float32)
         Kernel.launched.append((*self.layouts, bool(p.c_vector)))
-        assert block == (self.row.threads,)
-        batch, rest = divmod(grid[0], -(-p.m // self.row.bm) * -(-p.n // self.row.bn))
+        assert shared_mem == ladder_table.dynamic_shared_bytes(self.row, *self.layouts, self.block)
+        shape = self.block or self.row
+        tiles = -(-p.m // shape.bm) * -(-p.n // shape.bn)
+        if self.block is None:
+            assert block == (self.row.threads,)
+            batch, rest = divmod(grid[0], tiles)
+        else:
+            assert block == (self.row.threads + 128,)
+            work, all_tiles, panels, cut, blocks, *_ = arguments[1].view(np.int64).tolist()
+            assert (panels, blocks) == (max(1, -(-p.k // 8)), grid[0])
+            assert bool(work) == bool(cut)
+            batch, rest = divmod(all_tiles, tiles)
         assert rest == 0
         assert 0 < grid[0] < 1 << 31
         for which, layout in enumerate(self.layouts):
@@ -91,6 +101,7 @@ def run(monkeypatch):
     """Calls a rung as ``gemm`` does, on ``Memory``."""
     monkeypatch.setattr(cuda_ladder, "_function", Kernel)
     monkeypatch.setattr(cuda_ladder, "current_device", lambda: 0)
+    monkeypatch.setattr(cuda_ladder, "_processors", lambda device: 4)
     monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(empty=lambda shape, dtype: memory(shape)))
     Kernel.launched = []
 
@@ -110,7 +121,7 @@ def test_gemm_has_the_fields_of_the_struct():
     assert 8 * len(FIELDS) == gemm_launches.GEMM.itemsize
 
 
-@pytest.mark.parametrize("name", ["smem_dbuf", "smem", "naive"])
+@pytest.mark.parametrize("name", ["smem_dbuf", "smem", "naive", "raster", "f32_best"])
 @pytest.mark.parametrize(("m", "n", "k"), SHAPES)
 def test_layouts(run, rng, name, m, n, k):
     """By flags and as views, aligned or not, into a row-major or a column-major C."""

@@ -1,0 +1,70 @@
+/* pipelined.cuh: a block of 256 threads that multiplies one panel while STAGES - 1 others are on their way. */
+
+/* Blocks in rows of GROUP tiles: what runs at the same time shares rows of A and columns of B. */
+template <int BM, int BN, int GROUP>
+__device__ inline Tile grouped_tile(const Gemm& p) {
+    u32 down = (u32)((p.m + BM - 1) / BM), across = (u32)((p.n + BN - 1) / BN);
+    u32 product = blockIdx.x / (down * across), rest = blockIdx.x - product * (down * across);
+    if (GROUP == 1) return {product, rest / across, rest % across};
+    u32 group = rest / (GROUP * across), in_group = rest - group * GROUP * across,
+        height = min(GROUP, down - group * GROUP);
+    return {product, group * GROUP + in_group % height, in_group / height};
+}
+
+template <int STAGES, int GROUP, Layout LA, Layout LB>
+__device__ __forceinline__ void pipelined(const Gemm& p) {
+    constexpr int BM = 128, BN = 256, BK = 8, TM = 16, TN = 8, THREADS = 256;
+    typedef Feed<F32, LA, BM, BK, THREADS> FeedA;
+    typedef Feed<F32, LB, BN, BK, THREADS> FeedB;
+    constexpr int STAGE = BK * (FeedA::PITCH + FeedB::PITCH) * 4;
+    extern __shared__ __align__(16) u32 panels[];
+    Tile t = grouped_tile<BM, BN, GROUP>(p);
+    /* The first panel has the k that do not fill one, so that the loop asks for whole panels only. */
+    int count = (int)((p.k + BK - 1) / BK), rest = (int)(p.k - (i64)(count - 1) * BK);
+    FeedA a(p.a + t.product * p.a_batch, p.lda, (i64)t.row * BM, p.m, 0);
+    FeedB b(p.b + t.product * p.b_batch, p.ldb, (i64)t.column * BN, p.n, 0);
+    u32 first = shared_address(panels), asked = first, here = first;
+    auto ask = [&](bool there) {
+        if (there) {
+            a.template fill<false>(asked, BK);
+            b.template fill<false>(asked + BK * FeedA::PITCH * 4, BK);
+        }
+        copies_end();
+        asked = asked == first + (STAGES - 1) * STAGE ? first : asked + STAGE;
+    };
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    int row = warp / 4 * 64 + lane / 8 * 4, column = warp % 4 * 64 + lane % 8 * 4;
+    u32 to_a = row * 4, to_b = (BK * FeedA::PITCH + column) * 4;
+    float sum[TM][TN] = {};
+    if (count > 0) {
+        a.template fill<true>(asked, rest);
+        b.template fill<true>(asked + BK * FeedA::PITCH * 4, rest);
+        a.from -= (BK - rest) * a.k_stride, b.from -= (BK - rest) * b.k_stride;
+        copies_end();
+        asked += STAGE;
+#pragma unroll
+        for (int s = 1; s < STAGES - 1; ++s) ask(s < count);
+        u32 fa[2][TM], fb[2][TN];
+        copies_wait<STAGES - 2>();
+        __syncthreads();
+        fragment<TM, 16>(fa[0], here + to_a);
+        fragment<TN, 32>(fb[0], here + to_b);
+#pragma unroll 1
+        for (int n = count; n > 0; --n) {
+            u32 next = here == first + (STAGES - 1) * STAGE ? first : here + STAGE;
+            ask(n >= STAGES); /* into the panel that all have left behind at the last barrier */
+#pragma unroll
+            for (int k = 0; k < BK; ++k) {
+                if (k == BK - 1) {
+                    copies_wait<STAGES - 2>();
+                    __syncthreads();
+                }
+                fragment<TM, 16>(fa[(k + 1) % 2], (k + 1 < BK ? here + (k + 1) * FeedA::PITCH * 4 : next) + to_a);
+                fragment<TN, 32>(fb[(k + 1) % 2], (k + 1 < BK ? here + (k + 1) * FeedB::PITCH * 4 : next) + to_b);
+                rank1<F32>(sum, fa[k % 2], fb[k % 2]);
+            }
+            here = next;
+        }
+    }
+    store_fragment<16, 32>(p, t.product, (i64)t.row * BM + row, (i64)t.column * BN + column, sum);
+}

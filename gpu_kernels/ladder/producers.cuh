@@ -1,0 +1,205 @@
+/* producers.cuh: a block whose warps have roles: four bring panels, eight multiply; and the sum of what was cut.
+ *
+ * The roles meet at barriers in shared memory, two a stage: `full`, where the producers' copies arrive, and `empty`,
+ * where each multiplying warp arrives after its last read of a panel. So the loop that multiplies has nothing in it but
+ * multiply-adds, loads from shared memory and one barrier in 8 steps of k; any layout and any alignment is the
+ * producers' business, and while a tile is stored the panels of the next are on their way.
+ * A product alone may be cut along k (schedule.cuh); products of a batch are not, so that all have the same bits.
+ */
+
+/* Registers that the producers do not need, for the consumers' sums: sm_90a. Elsewhere a tile of 8x8 fits as it is.
+ * The block is launched with 168 registers for each of its twelve warps: what four give is all that eight can take. */
+template <class T>
+__device__ inline void trade_registers(bool gives) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    constexpr int TAKEN = T::GROUP == 1 ? 216 : 208;
+    if (gives) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"((12 * 168 - 8 * TAKEN) / 4));
+    else asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(TAKEN));
+#endif
+}
+
+template <bool B>
+struct Bool {
+    static constexpr bool value = B;
+};
+
+constexpr int PRODUCERS = 128, CONSUMERS = 256, WARPS = CONSUMERS / 32;
+
+/* Four sums of a row of C, or of a partial tile, those of them that exist. */
+template <class T>
+__device__ inline void store_row(const Gemm& p, typename T::Out* c, const typename T::Out* c0, i64 left,
+                                 const typename T::Part* sum) {
+    typedef typename T::Out Out;
+    if (left >= 4 && p.c_vector) {
+        Out x[4];
+        if (c0) {
+            struct alignas(4 * sizeof(Out)) Four {
+                Out x[4];
+            } old = *(const Four*)c0;
+#pragma unroll
+            for (int w = 0; w < 4; ++w) x[w] = T::out(T::scaled(p.alpha, sum[w], p.beta, old.x[w]));
+        } else {
+#pragma unroll
+            for (int w = 0; w < 4; ++w) x[w] = T::out(T::scaled(p.alpha, sum[w]));
+        }
+        if constexpr (sizeof(Out) == 4) __stwb((uint4*)c, *(const uint4*)x);
+        else __stwb((uint2*)c, *(const uint2*)x);
+        return;
+    }
+#pragma unroll
+    for (int w = 0; w < 4; ++w)
+        if (w < left)
+            c[w] = T::out(c0 ? T::scaled(p.alpha, sum[w], p.beta, c0[w * p.c0_cs]) : T::scaled(p.alpha, sum[w]));
+}
+
+template <class T, Layout LA, Layout LB, int MR, int NR, int WM, int WN, int LM, int LN, int STAGES>
+__device__ __forceinline__ void products(const Gemm& p, const Schedule& s) {
+    constexpr int BK = 8, BM = WM * LM * MR, BN = WN * LN * NR;
+    static_assert(WM * WN == WARPS && LM * LN == 32, "");
+    typedef typename T::Elem Elem;
+    typedef typename T::Part Part;
+    typedef Feed<T, LA, BM, BK, PRODUCERS> FeedA;
+    typedef Feed<T, LB, BN, BK, PRODUCERS> FeedB;
+    constexpr int STAGE = BK * (FeedA::PITCH + FeedB::PITCH);
+    constexpr bool COPIES = FeedA::WAY <= COPY_R || FeedB::WAY <= COPY_R,
+                   STORES = FeedA::WAY > COPY_R || FeedB::WAY > COPY_R;
+    extern __shared__ __align__(16) u32 panels[];
+    __shared__ u64 barriers[2 * STAGES];
+    u32 first_panel = shared_address(panels), full = shared_address(barriers), empty = full + 8 * STAGES;
+    if (threadIdx.x < STAGES) {
+        barrier_init(full + 8 * threadIdx.x, PRODUCERS * (COPIES + STORES));
+        barrier_init(empty + 8 * threadIdx.x, WARPS);
+    }
+    __syncthreads();
+    Share share(s);
+    Span span;
+
+    if (threadIdx.x >= CONSUMERS) {
+        trade_registers<T>(true);
+        u32 stage = 0, parity = 1;
+        while (share.next(s, span)) {
+            Place t = place_of<BM, BN>(p, s, span.tile);
+            i64 first_k = (i64)span.first * BK * T::GROUP;
+            FeedA a((const Elem*)p.a + t.product * p.a_batch, p.lda, (i64)t.row * BM, p.m, first_k);
+            FeedB b((const Elem*)p.b + t.product * p.b_batch, p.ldb, (i64)t.column * BN, p.n, first_k);
+            int k_left = (int)(p.k - first_k), count = span.count;
+            int whole = min(count, k_left / (BK * T::GROUP));
+            auto panel = [&](auto tail) {
+                constexpr bool TAIL = decltype(tail)::value;
+                a.template load<TAIL>(k_left);
+                b.template load<TAIL>(k_left);
+                barrier_wait(empty + 8 * stage, parity);
+                u32 panel = first_panel + stage * STAGE * 4;
+                a.template fill<TAIL>(panel, k_left);
+                b.template fill<TAIL>(panel + BK * FeedA::PITCH * 4, k_left);
+                if constexpr (COPIES) barrier_arrive_after_copies(full + 8 * stage);
+                if constexpr (STORES) barrier_arrive(full + 8 * stage);
+                if (++stage == STAGES) stage = 0, parity ^= 1;
+            };
+#pragma unroll 1
+            for (int n = whole; n > 0; --n) panel(Bool<false>());
+            k_left -= whole * BK * T::GROUP;
+            if (whole < count) panel(Bool<true>());
+        }
+        /* The consumers wait for one panel more than there are. */
+        barrier_wait(empty + 8 * stage, parity);
+        if constexpr (COPIES) barrier_arrive(full + 8 * stage);
+        if constexpr (STORES) barrier_arrive(full + 8 * stage);
+    } else {
+        trade_registers<T>(false);
+        int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+        int row = warp / WN * LM * MR + lane / LN * 4, column = warp % WN * LN * NR + lane % LN * 4;
+        u32 a_offset = row * 4, b_offset = (BK * FeedA::PITCH + column) * 4;
+        u32 at_a = first_panel + a_offset, at_b = first_panel + b_offset, barrier = full, parity = 0;
+        u32 a[2][MR], b[2][NR];
+        barrier_wait(barrier, 0);
+        fragment<MR, 4 * LM>(a[0], at_a);
+        fragment<NR, 4 * LN>(b[0], at_b);
+        while (share.next(s, span)) {
+            typename T::Acc sum[MR][NR] = {};
+#pragma unroll 1
+            for (int n = span.count; n > 0; --n) {
+                u32 done = barrier + 8 * STAGES;
+                bool wraps = barrier == full + 8 * (STAGES - 1);
+                barrier = wraps ? full : barrier + 8;
+                parity ^= wraps;
+                u32 next_a = wraps ? first_panel + a_offset : at_a + STAGE * 4;
+                u32 next_b = wraps ? first_panel + b_offset : at_b + STAGE * 4;
+                barrier_wait(barrier, parity);
+#pragma unroll
+                for (int k = 0; k < BK; ++k) {
+                    fragment<MR, 4 * LM>(a[(k + 1) % 2], k + 1 < BK ? at_a + (k + 1) * FeedA::PITCH * 4 : next_a);
+                    fragment<NR, 4 * LN>(b[(k + 1) % 2], k + 1 < BK ? at_b + (k + 1) * FeedB::PITCH * 4 : next_b);
+                    rank1<T>(sum, a[k % 2], b[k % 2]);
+                }
+                at_a = next_a, at_b = next_b;
+                barrier_arrive_warp(done, lane);
+            }
+            if (span.count < (int)s.panels) {
+                u32* part = s.work + s.part(blockIdx.x, span.first == 0) * BM * BN + row * BN + column;
+                each<0, MR>([&](int i) {
+                    each<0, NR / 4>([&](int q) {
+                        Part x[4];
+#pragma unroll
+                        for (int w = 0; w < 4; ++w) x[w] = T::scaled(s.one, T::part(sum[i][4 * q + w]));
+                        __stwb((uint4*)(part + (i / 4 * 4 * LM + i % 4) * BN + q * 4 * LN), *(const uint4*)x);
+                    });
+                });
+            } else {
+                typedef typename T::Out Out;
+                Place t = place_of<BM, BN>(p, s, span.tile);
+                i64 i0 = (i64)t.row * BM + row, j0 = (i64)t.column * BN + column;
+                Out* c = (Out*)p.c + t.product * p.c_batch + i0 * p.ldc + j0;
+                const Out* c0 = (const Out*)p.c0 + t.product * p.c0_batch + i0 * p.c0_rs + j0 * p.c0_cs;
+                each<0, MR>([&](int i) {
+                    int r = i / 4 * 4 * LM + i % 4;
+                    each<0, NR / 4>([&](int q) {
+                        Part x[4];
+#pragma unroll
+                        for (int w = 0; w < 4; ++w) x[w] = T::part(sum[i][4 * q + w]);
+                        i64 left = i0 + r < p.m ? p.n - j0 - q * 4 * LN : 0;
+                        store_row<T>(p, c + r * p.ldc + q * 4 * LN,
+                                     p.c0 ? c0 + r * p.c0_rs + q * 4 * LN * p.c0_cs : nullptr, left, x);
+                    });
+                });
+            }
+        }
+    }
+}
+
+/* Adds the parts of the tiles that were cut, in the order of k; a tile to a column of the grid. */
+template <class T, int BM, int BN>
+__device__ __forceinline__ void sum_of_parts(const Gemm& p, const Schedule& s) {
+    typedef typename T::Part Part;
+    typedef typename T::Out Out;
+    int tile = blockIdx.x, begin = tile * (int)s.panels, end = begin + (int)s.panels;
+    int first = s.block_of(begin), last = s.block_of(end - 1);
+    if (first == last) return; /* one block did it whole */
+    Place t = place_of<BM, BN>(p, s, tile);
+    for (int e = (blockIdx.y * 256 + threadIdx.x) * 4; e < BM * BN; e += gridDim.y * 1024) {
+        i64 i = (i64)t.row * BM + e / BN, j = (i64)t.column * BN + e % BN;
+        if (i >= p.m || j >= p.n) continue;
+        auto part = [&](int block, bool begins) {
+            return __ldcs((const uint4*)(s.part(block, begins) * BM * BN + s.work + e));
+        };
+        auto add = [](Part(&sum)[4], const uint4& v) {
+            const Part* x = (const Part*)&v;
+#pragma unroll
+            for (int w = 0; w < 4; ++w) sum[w] = T::add(sum[w], x[w]);
+        };
+        Part sum[4] = {};
+        add(sum, part(first, true));
+        int block = first + 1;
+        for (; block + 7 <= last; block += 8) {
+            uint4 v[8];
+#pragma unroll
+            for (int x = 0; x < 8; ++x) v[x] = part(block + x, false);
+#pragma unroll
+            for (int x = 0; x < 8; ++x) add(sum, v[x]);
+        }
+        for (; block <= last; ++block) add(sum, part(block, false));
+        Out* c = (Out*)p.c + t.product * p.c_batch + i * p.ldc + j;
+        const Out* c0 = p.c0 ? (const Out*)p.c0 + t.product * p.c0_batch + i * p.c0_rs + j * p.c0_cs : nullptr;
+        store_row<T>(p, c, c0, p.n - j, sum);
+    }
+}

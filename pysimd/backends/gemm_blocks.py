@@ -1,0 +1,77 @@
+"""Which block of gpu_kernels/ladder/producers.cuh a product gets, and whether its tiles are cut along k.
+
+A model of the time in cycles of a multiprocessor decides: rounds of tiles at the block's rate, or equal shares where
+tiles are cut, then the parts written and added again. Its constants were fitted to an H200; only the order of the
+choices matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..gpu_kernels.ladder_table import Block
+
+PANEL = 8
+"""Words of k in a panel."""
+
+FMA = 128
+"""Multiply-adds of a multiprocessor in a cycle."""
+
+START, SUM, PER_CYCLE = 11_000, 12_000, 2048
+"""Cycles that a launch takes besides multiplying, that the second launch of a cut product takes, and bytes of parts
+that the device moves in one."""
+
+LEAST = 8
+"""Panels of a share, at least."""
+
+GROUP = 8
+"""Rows of tiles that are walked together."""
+
+SCHEDULE = np.dtype(f"V{8 * 7}")
+"""The bytes of one Schedule (schedule.cuh)."""
+
+
+class Choice(NamedTuple):
+    """A block, how many of the tiles are cut, and how many blocks are launched."""
+
+    block: Block
+    tiles: int
+    panels: int
+    cut: int
+    grid: int
+    cycles: float
+
+
+def choose(
+    blocks: Sequence[Block], cuts: bool, batch: int, m: int, n: int, k: int, group: int, processors: int
+) -> Choice:
+    """The choice of the shortest time, for ``group`` elements of k to a word. Products of a batch are not cut, so that
+    all of them have the same bits."""
+    panels = max(1, -(-k // (PANEL * group)))
+    choices = []
+    for block in blocks:
+        tiles = batch * -(-m // block.bm) * -(-n // block.bn)
+        panel = block.bm * block.bn * PANEL / FMA / block.rate
+        rounds = -(-tiles // processors)
+        choices.append(Choice(block, tiles, panels, 0, min(tiles, processors), START + rounds * panels * panel))
+        last = tiles % processors
+        if not cuts or batch > 1 or last == 0:
+            continue
+        cut = tiles if tiles < processors else last + processors
+        grid = processors if tiles > processors else max(tiles, min(processors, tiles * panels // LEAST))
+        if grid == tiles:
+            continue  # every block would have one whole tile
+        moved = 2 * (cut + grid) * block.bm * block.bn * 4
+        time = START + SUM + tiles * panels * panel / grid + moved / PER_CYCLE
+        choices.append(Choice(block, tiles, panels, cut, grid, time))
+    return min(choices, key=lambda choice: choice.cycles)
+
+
+def schedule(choice: Choice, work: int) -> np.ndarray:
+    """The fields of a Schedule; ``work`` is the address of the parts."""
+    one = int(np.array([1, 0], np.float32).view(np.int64)[0])
+    fields = [work, choice.tiles, choice.panels, choice.cut, choice.grid, GROUP, one]
+    return np.array(fields, np.int64).view(SCHEDULE)

@@ -1,0 +1,150 @@
+"""Rungs whose copies pass no register: machine code of every block that they choose from, and the choice. No GPU."""
+
+import itertools
+import re
+
+import cuda_machine_code as machine
+import pytest
+from pysimd.gpu_kernels import ladder_table
+
+import pysimd
+from pysimd.backends import gemm_blocks
+
+needs_compiler = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
+
+ROWS = [row for row in ladder_table.RUNGS if row.stages or row.blocks]
+INSTRUCTION = {"f32": "FFMA", "f16": "HFMA2", "i8i32": "IDP.4A"}
+GROUP = {"f32": 1, "f16": 2, "i8i32": 4}
+PAIRS = [ladder_table.row_major(ROWS[0]), ("ALONG_K", "ALONG_R"), ("ALONG_R4", "ALONG_K4")]
+
+
+def cases():
+    """Every block of every rung; where the registers are traded only sm_90a, else also the oldest that is served."""
+    for row in ROWS:
+        for block in row.blocks or (None,):
+            for arch in ("90a",) if block and block.trades else ("90a", 80):
+                for pair in PAIRS if row.name in ("cpasync", "f32_best", "h2_gemm", "i8_dp4a_gemm") else PAIRS[:1]:
+                    shape = f"{block.bm}x{block.bn}-" if block else ""
+                    yield pytest.param(row, block, *pair, arch, id=f"{row.name}-{shape}{'-'.join(pair)}-sm_{arch}")
+
+
+CASES = list(cases())
+
+
+def compiled(row, block, a, b, arch):
+    return machine.compiled(row.source, ladder_table.entry(row, a, b, block), arch, "ladder")
+
+
+def inner_loop(code, instruction):
+    """The loop that multiplies most and stores nothing: around it is the one from tile to tile."""
+    loops = [loop for loop in code.loops if not any(x.name.startswith("STG") for x in loop)]
+    return max(loops, key=lambda loop: sum(x.name.startswith(instruction) for x in loop))
+
+
+@pytest.fixture(scope="module")
+def everything():
+    """Compiled side by side before the first test."""
+    wanted = [case.values for case in CASES]
+    machine.compile_all(
+        (row.source, ladder_table.entry(row, a, b, block), arch, "ladder") for row, block, a, b, arch in wanted
+    )
+
+
+@needs_compiler
+@pytest.mark.usefixtures("everything")
+@pytest.mark.parametrize(("row", "block", "a", "b", "arch"), CASES)
+class TestMachineCode:
+    def test_nothing_in_local_memory_and_denormals_kept(self, row, block, a, b, arch):
+        code = compiled(row, block, a, b, arch)
+        assert code.count("LDL", "STL") == 0
+        flushed = [
+            x.name for x in code.instructions if x.name.startswith(("FFMA", "FADD", "FMUL")) and ".FTZ" in x.name
+        ]
+        assert not flushed
+
+    def test_ratio_in_the_hot_loop(self, row, block, a, b, arch):
+        """A word multiplied for every tm * tn of tm + tn read, 16 bytes a load, and next to nothing else."""
+        loop = inner_loop(compiled(row, block, a, b, arch), INSTRUCTION[row.types])
+        multiplied = sum(x.name.startswith(INSTRUCTION[row.types]) and not x.moves() for x in loop)
+        loads = sum(x.name.startswith("LDS.128") for x in loop)
+        tile = (block.mr, block.nr) if block else (row.tm, row.tn)
+        assert multiplied / (4 * loads) == tile[0] * tile[1] / sum(tile)
+        # Addresses and barriers; before asynchronous copies the compiler puts three loads that load nothing.
+        assert len(loop) - multiplied - loads < (45 if block else 100)
+
+    def test_copies_pass_no_register(self, row, block, a, b, arch):
+        code = compiled(row, block, a, b, arch)
+        assert code.count("LDGSTS") > 0 or GROUP[row.types] > 1
+        if GROUP[row.types] == 1 and (a, b) == PAIRS[0]:
+            assert code.count("LDGSTS.E.BYPASS.128") > 0
+        assert code.count("STG.E.128", "STG.E.64") > 0
+
+
+@needs_compiler
+def test_registers_are_traded_on_sm_90a_alone():
+    row = ladder_table.BY_NAME["streamk"]
+    assert compiled(row, row.blocks[0], *PAIRS[0], "90a").count("USETMAXREG") == 2
+    assert compiled(row, row.blocks[1], *PAIRS[0], 80).count("USETMAXREG") == 0
+
+
+@needs_compiler
+@pytest.mark.parametrize("row", [row for row in ROWS if row.cuts], ids=lambda row: row.name)
+def test_sums_of_parts_compile(row):
+    for block in row.blocks:
+        code = machine.compiled(row.source, ladder_table.sum_entry(row, block), 80, "ladder")
+        assert code.count("LDL", "STL") == 0
+
+
+def choose(name, m, n, k, batch=1, processors=132):
+    row = ladder_table.BY_NAME[name]
+    return gemm_blocks.choose(row.blocks, row.cuts, batch, m, n, k, GROUP[row.types], processors)
+
+
+class TestChoice:
+    """What a device with the 132 multiprocessors of an H200 is given."""
+
+    @pytest.mark.parametrize(
+        ("m", "n", "k", "block", "cut"),
+        [
+            (8192, 8192, 8192, ladder_table.WIDE, 200),
+            (4096, 4096, 4096, ladder_table.WIDE, 248),
+            (2048, 2048, 2048, ladder_table.WIDE, 0),
+            (8192, 16, 8192, ladder_table.COLUMN, 16),
+            (16, 8192, 8192, ladder_table.ROW, 16),
+            (64, 64, 4096, ladder_table.SMALL, 1),
+            (4096, 4096, 64, ladder_table.WIDE, 0),
+        ],
+    )
+    def test_shapes(self, m, n, k, block, cut):
+        choice = choose("f32_best", m, n, k)
+        assert (choice.block, choice.cut) == (block, cut)
+
+    @pytest.mark.parametrize(
+        ("m", "n", "k"), list(itertools.product((1, 100, 5000), (1, 300, 4097), (0, 1, 513, 20_000)))
+    )
+    def test_every_panel_has_one_block(self, m, n, k):
+        """The shares of the cut tiles follow each other; whole tiles are dealt out; a share is not tiny."""
+        for name in ("producers", "streamk", "f32_best", "h2_gemm", "i8_dp4a_gemm"):
+            for processors in (1, 7, 132):
+                choice = choose(name, m, n, k, processors=processors)
+                assert choice.tiles == -(-m // choice.block.bm) * -(-n // choice.block.bn)
+                assert choice.panels == max(1, -(-k // (8 * GROUP[ladder_table.BY_NAME[name].types])))
+                assert 0 < choice.grid <= processors
+                assert choice.cut <= choice.tiles
+                if choice.cut:
+                    share = choice.cut * choice.panels / choice.grid
+                    assert share >= min(gemm_blocks.LEAST, choice.panels)
+                    assert share < 2 * choice.panels  # so that a block leaves two partial tiles at most
+
+    def test_batches_are_not_cut(self):
+        assert all(choose("f32_best", 512, 512, 5000, batch=batch).cut == 0 for batch in (2, 3, 50))
+        assert choose("f32_best", 512, 512, 5000).cut
+
+    def test_schedule_has_the_fields_of_the_struct(self):
+        text = pysimd.sources.read("gpu_kernels/ladder/schedule.cuh")
+        struct = re.sub(
+            r"/\*.*?\*/", "", re.search(r"struct Schedule \{(.*?)\n\};", text, re.DOTALL)[1], flags=re.DOTALL
+        )
+        fields = re.findall(r"^    (?:u32\*|i64|float) ([\w, ]+);", struct, re.MULTILINE)
+        assert fields == ["work", "tiles", "panels", "cut", "blocks", "group", "one, zero"]
+        assert gemm_blocks.SCHEDULE.itemsize == 8 * len(fields)
