@@ -1,8 +1,8 @@
 /* amd.h: the CUDA names that gpu_kernels/micro uses, on AMD GPUs, so that one source serves both.
  *
- * Three compilers read it: hiprtc, which brings HIP's own names; clang without any header of HIP, which brings none; and
- * NVRTC, for which all is there. The names that HIP has too are taken over for the compilers of AMD alike, so that what
- * an instance is made of does not depend on a version of HIP.
+ * Three compilers read it: hiprtc, which brings HIP's own names; clang without any header of HIP, which brings none;
+ * and NVRTC, for which all is there. The names that HIP has too are taken over for the compilers of AMD alike, so that
+ * what an instance is made of does not depend on a version of HIP.
  */
 #if defined(__HIP__)
 
@@ -53,8 +53,8 @@ __device__ inline double join(int high, int low) { return bits<double>(Two{(unsi
 __device__ inline int high(double x) { return (int)bits<Two>(x).y; }
 __device__ inline int low(double x) { return (int)bits<Two>(x).x; }
 
-/* CUDA numbers the bytes of y:x, and has four bits for each of the result; v_perm_b32 numbers those of its first operand
- * from 4 on, and has eight. */
+/* CUDA numbers the bytes of y:x, and has four bits for each of the result; v_perm_b32 numbers those of its first
+ * operand from 4 on, and has eight. */
 __device__ inline unsigned permute(unsigned x, unsigned y, unsigned s) {
     return __builtin_amdgcn_perm(y, x, (s & 7) | (s >> 4 & 7) << 8 | (s >> 8 & 7) << 16 | (s >> 12 & 7) << 24);
 }

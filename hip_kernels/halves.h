@@ -1,5 +1,5 @@
-/* halves.h: fragments of A and B as words of two halves, and the outer product of them; what one step of k does with the
- * fragments is the policy's (outer_packed.hip, outer_mixed.hip).
+/* halves.h: fragments of A and B as words of two halves, and the outer product of them; what one step of k does with
+ * the fragments is the policy's (outer_packed.hip, outer_mixed.hip).
  *
  * A word is what memory holds: two steps of k of an operand that lies along k, two rows (columns) of one that does not.
  * Nothing is unpacked: instructions of AMD GPUs take either half of a register as an operand (op_sel).
@@ -58,7 +58,7 @@ struct Half {
 template <int R, int U, Layout L>
 struct Halves {
     static constexpr bool BY_K = L == ALONG_K;
-    u32 words[R * U / 2]; /* not Pair: the compiler would carry its halves from turn to turn in registers of their own */
+    u32 words[R * U / 2]; /* not Pair: the halves would go from turn to turn in registers of their own */
 
     __device__ static constexpr int place(int r, int u) { return BY_K ? r * U + u : u * R + r; }
     __device__ Pair word(int r, int u) const { return as_pair(words[place(r, u) / 2]); }
@@ -93,8 +93,8 @@ struct Halves {
     }
 };
 
-/* The loop of gpu_kernels/micro/outer.cu over such fragments. Form::Sums<MR, NR> holds the tile: add() does the U steps of
- * k of two fragments, store() writes it. */
+/* The loop of gpu_kernels/micro/outer.cu over such fragments. Form::Sums<MR, NR> holds the tile: add() does the U steps
+ * of k of two fragments, store() writes it. */
 template <class Form, int MR, int NR, Layout LA, Layout LB, bool EDGE>
 __global__ void __launch_bounds__(128, 1) outer_halves(const __grid_constant__ Call p) {
     constexpr int U = steps<u16>(LA, LB);

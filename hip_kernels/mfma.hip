@@ -1,15 +1,15 @@
 /* mfma: C[SIDE,SIDE] += A[SIDE,K] * B[K,SIDE] on the matrix cores of CDNA, one tile to a wave of 64.
  *
- * contract  gpu_kernels/micro/call.cuh; any K: steps past it are zeros in registers. K = 0 gives C0 or zeros. Tiles that
- *           stick out of C (EDGE) read and write what exists.
+ * contract  gpu_kernels/micro/call.cuh; any K: steps past it are zeros in registers. K = 0 gives C0 or zeros. Tiles
+ *           that stick out of C (EDGE) read and write what exists.
  * tile      hip_f32_mfma_16x16, hip_f32_mfma_32x32, hip_f16f32_mfma_16x16, hip_f16f32_mfma_32x32
  * regs      SIDE*SIDE/64 sums a lane, 16 bytes of A and of B; no scratch
  * per k     SIDE*SIDE multiply-adds: 1/4 v_mfma_f32_16x16x4_f32, 1/2 v_mfma_f32_32x32x2_f32, 1/16
  *           v_mfma_f32_16x16x16_f16, 1/8 v_mfma_f32_32x32x8_f16; each lane loads one row of A and one column of B, 16
  *           bytes at a time where they lie along k. No LDS
  * ratio     SIDE*SIDE / (SIDE + SIDE): 8.00 for 16x16, 16.00 for 32x32
- * rounding  products of halves are exact, those of floats are fused into the sum; the matrix core adds the steps of k of an
- *           instruction in an order of its own, then one add of C0. gfx90a flushes denormal halves
+ * rounding  products of halves are exact, those of floats are fused into the sum; the matrix core adds the steps of k
+ *           of an instruction in an order of its own, then one add of C0. gfx90a flushes denormal halves
  * needs     mfma: gfx908, gfx90a, gfx942, gfx950
  * idea      AMD, CDNA instruction set: lane l holds row (column) l % SIDE at the steps of k of group l / SIDE. Which
  *           steps those are is free as long as A and B agree: U adjacent ones, so that a lane loads 16 bytes for

@@ -6,8 +6,8 @@
  * regs      MR*NR sums, 16 steps of k in (MR + NR)*4 words; no scratch
  * per k     MR*NR/4 v_dot4_i32_i8 (gfx906), v_dot4c_i32_i8 (gfx908 to gfx950, gfx103x), v_dot4_i32_iu8 (from gfx11 on);
  *           gfx900 has none and multiplies byte by byte: MR*NR v_mad_i32_i24 or v_mul_i32_i24 with an add.
- *           (MR + NR)/16 16-byte loads along k. An operand that lies along its rows is turned in registers, 8 v_perm_b32
- *           for 4 elements of 4 k
+ *           (MR + NR)/16 16-byte loads along k. An operand that lies along its rows is turned in registers, 8
+ *           v_perm_b32 for 4 elements of 4 k
  * ratio     MR*NR / (MR + NR): 2.00 for 4x4, 4.00 for 8x8
  * rounding  none: exact, int32 wraps around
  * needs     gfx900

@@ -3,13 +3,13 @@
  * contract  gpu_kernels/micro/call.cuh; any K, K = 0 gives C0 or zeros. Tiles that stick out of C (EDGE) read and write
  *           what exists.
  * tile      hip_f16f32_outer_4x4, hip_f16f32_outer_8x8
- * regs      MR*NR sums; 4 steps of k of A and B of this turn and of the next, which are already being loaded, as halves;
- *           no scratch
+ * regs      MR*NR sums; 4 steps of k of A and B of this turn and of the next, which are already being loaded, as
+ *           halves; no scratch
  * per k     MR*NR v_fma_mix_f32, which take either half of a register as a float (v_mad_mix_f32 on gfx900). On gfx90a
  *           and gfx942 the compiler prefers MR + NR conversions and MR*NR/2 v_pk_fma_f32
  * ratio     MR*NR / (MR + NR): 2.00 for 4x4, 4.00 for 8x8 (inner product 0.50)
- * rounding  one float fma per term, k ascending from 0, then one add of C0. The product of two halves is exact in float,
- *           so that v_mad_mix_f32, which is not fused, rounds alike
+ * rounding  one float fma per term, k ascending from 0, then one add of C0. The product of two halves is exact in
+ *           float, so that v_mad_mix_f32, which is not fused, rounds alike
  * needs     gfx900
  * idea      A. Atluri, Musings on GEMM (2017), mixed precision on AMD GPUs. The article's inline assembly has the bits
  *           that tell halves from floats wrong (op_sel_hi [0,1,1] for [1,1,0]): here the compiler sets them

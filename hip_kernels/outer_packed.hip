@@ -3,8 +3,8 @@
  * contract  gpu_kernels/micro/call.cuh; any K, K = 0 gives C0 or zeros. Tiles that stick out of C (EDGE) read and write
  *           what exists.
  * tile      hip_f16_outer_4x4, hip_f16_outer_8x8
- * regs      MR*NR/2 pairs of sums; 4 steps of k of A and B of this turn and of the next, which are already being loaded;
- *           no scratch
+ * regs      MR*NR/2 pairs of sums; 4 steps of k of A and B of this turn and of the next, which are already being
+ *           loaded; no scratch
  * per k     MR*NR/2 v_pk_fma_f16, each multiplying one element of A, taken twice by op_sel, by two of B; nothing is
  *           unpacked or turned, but where B lies along k: there a pair of columns costs a v_perm_b32 or v_pack_b32_f16
  * ratio     MR*NR / (MR + NR): 2.00 for 4x4, 4.00 for 8x8 (inner product 0.50)

@@ -1,11 +1,11 @@
 /* wmma: C[16,16] += A[16,K] * B[K,16], half in, summed in float, on the matrix units of RDNA, one tile to a wave of 32.
  *
- * contract  gpu_kernels/micro/call.cuh; any K: steps past it are zeros in registers. K = 0 gives C0 or zeros. Tiles that
- *           stick out of C (EDGE) read and write what exists.
+ * contract  gpu_kernels/micro/call.cuh; any K: steps past it are zeros in registers. K = 0 gives C0 or zeros. Tiles
+ *           that stick out of C (EDGE) read and write what exists.
  * tile      hip_f16f32_wmma_16x16; k_group 16
  * regs      8 sums a lane; 16 halves of A and of B (8 on gfx12); no scratch
- * per k     1/16 v_wmma_f32_16x16x16_f16; each lane loads a row of A and a column of B, 16 bytes at a time where they lie
- *           along k. gfx11 wants both halves of the wave to hold all 16 k, gfx12 each its own 8. No LDS
+ * per k     1/16 v_wmma_f32_16x16x16_f16; each lane loads a row of A and a column of B, 16 bytes at a time where they
+ *           lie along k. gfx11 wants both halves of the wave to hold all 16 k, gfx12 each its own 8. No LDS
  * ratio     256 / (16 + 16) = 8.00; gfx11 loads everything twice: 4.00 counted
  * rounding  products exact; the matrix unit adds the 16 steps of k in an order of its own, then one add of C0
  * needs     wmma: gfx11, gfx12

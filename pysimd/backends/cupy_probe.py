@@ -17,7 +17,8 @@ def reason(extra: str, want_hip: bool) -> str:
         import cupy
     except Exception as error:
         library = "ROCm (libamdhip64)" if want_hip else "CUDA"
-        return f"CuPy is installed but does not import ({error}): its {library} libraries are missing, or {install}"
+        cause = error.__cause__ or error  # CuPy's own text is long and says less
+        return f"CuPy is installed but does not import ({cause}): its {library} libraries are missing, or {install}"
     if bool(cupy.cuda.runtime.is_hip) != want_hip:
         built, wanted = ("CUDA", "ROCm") if want_hip else ("ROCm", "CUDA")
         return f"CuPy is built for {built}, not {wanted}: uninstall it, then {install} (the two cannot coexist)"
