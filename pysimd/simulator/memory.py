@@ -19,6 +19,8 @@ _GAP = 1 << 16
 class Buffer:
     """The bytes of one array. ``owned`` tells which of them are elements of it; None: all."""
 
+    _NOBODY = 0
+
     def __init__(self, data: np.ndarray, owned: np.ndarray | None, base: int, name: str, writable: bool):
         self.data = data
         self.owned = owned
@@ -51,7 +53,7 @@ class Buffer:
         self._check("load", at, size)
         if self._writer is not None:
             writer = self._writer[_bytes(at, size)]
-            self._refuse((writer >= 0) & (writer != waves[:, None]), "loads", at, waves)
+            self._refuse((writer != self._NOBODY) & (writer != waves[:, None] + 1), "loads", at, waves)
         if size < 4:
             return self.data[_bytes(at, size)]
         return self._words[(at >> 2)[:, None] + np.arange(size // 4)].view(np.uint8)
@@ -63,12 +65,12 @@ class Buffer:
             raise AccessError(f"store of {size} bytes at byte {int(at[0])} of {self.name}, which is read-only")
         self._check("store", at, size)
         if self._writer is None:
-            self._writer = np.full(self.data.size, -1, np.int32)
-        index = _bytes(at, size)
+            self._writer = np.zeros(self.data.size, np.int32)  # costs nothing where it is not touched
+        index, me = _bytes(at, size), waves[:, None] + 1
         writer = self._writer[index]
-        self._refuse((writer >= 0) & (writer != waves[:, None]), "stores to", at, waves)
-        self._writer[index] = waves[:, None]
-        self._refuse(self._writer[index] != waves[:, None], "stores to", at, waves)
+        self._refuse((writer != self._NOBODY) & (writer != me), "stores to", at, waves)
+        self._writer[index] = me
+        self._refuse(self._writer[index] != me, "stores to", at, waves)
         self.data[index] = values
 
     def _refuse(self, bad: np.ndarray, does: str, at: np.ndarray, waves: np.ndarray) -> None:
