@@ -83,6 +83,9 @@ class Registers:
     def i64(self, index: int) -> np.ndarray:
         return self.u64(index).view(np.int64)
 
+    def f64(self, index: int) -> np.ndarray:
+        return self.u64(index).view(np.float64)
+
     def scalar(self, index: int) -> np.ndarray:
         """An SGPR, as a column that broadcasts to the lanes."""
         return self.s[:, index, None]

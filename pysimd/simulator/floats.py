@@ -1,4 +1,4 @@
-"""Fused multiply-add with one rounding, for float32 and float16, from float64 arithmetic; and narrow formats.
+"""Fused multiply-add with one rounding, from float64 arithmetic; and narrow formats.
 
 The product of two float32 is exact in float64; adding the third operand is not, and rounding twice may differ from
 rounding once. That happens only where the float64 sum falls on the middle between two float32, or below their normal
@@ -25,10 +25,15 @@ def sum_to_float32(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return total.astype(np.float32)
 
 
+def _error_of_sum(a, b, total):
+    """a + b - total, exact (Knuth's TwoSum); NaN where the total is not finite."""
+    back = total - a
+    return (a - (total - back)) + (b - back)
+
+
 def _to_odd(a, b, total):
     """The sum of a and b rounded to odd, given the sum rounded to nearest."""
-    back = total - a
-    error = (a - (total - back)) + (b - back)  # exact (Knuth's TwoSum); NaN where total is not finite
+    error = _error_of_sum(a, b, total)
     bits = total.view(np.int64)
     away = (error > 0) == (total > 0)  # the exact sum is larger in magnitude than the rounded one
     inexact_and_even = (error != 0) & np.isfinite(error) & (bits & 1 == 0)
@@ -43,6 +48,28 @@ def fma32(a, b, c):
 def fma16(a, b, c):
     """a * b + c on float16, rounded once. Where the sum is no infinity, its at most 40 bits are exact in float64."""
     return (a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)).astype(np.float16)
+
+
+def _split(a):
+    """a as a sum of two numbers of 26 bits (Veltkamp)."""
+    scaled = a * 134217729.0  # 2^27 + 1
+    high = scaled - (scaled - a)
+    return high, a - high
+
+
+def fma64(a, b, c):
+    """a * b + c on float64, rounded once (Boldo and Melquiond's algorithm).
+
+    Where the product is below 2^-960 or an operand above 2^990 its parts are not exact, and it is rounded twice.
+    """
+    product = a * b
+    (a_high, a_low), (b_high, b_low) = _split(a), _split(b)
+    error = a_low * b_low - (product - a_high * b_high - a_low * b_high - a_high * b_low)  # exact (Dekker)
+    low = c + error
+    total = product + low
+    rest, more = _error_of_sum(c, error, low), _error_of_sum(product, low, total)
+    result = total + _to_odd(rest, more, rest + more)
+    return np.where(np.isfinite(result), result, product + c)
 
 
 def bfloat16_to_float32(bits: np.ndarray) -> np.ndarray:

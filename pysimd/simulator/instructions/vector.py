@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pysimd.simulator.errors import UnsupportedInstruction
-from pysimd.simulator.floats import fma16, fma32, pack
+from pysimd.simulator.floats import fma16, fma32, fma64, pack
 from pysimd.simulator.gang import EXEC
 from pysimd.simulator.instructions.base import Arithmetic, Decoder, Signature, chosen, computed, table
 from pysimd.simulator.instructions.compare import COMPARISONS
@@ -322,6 +322,11 @@ TABLE: dict[str, Decoder] = {
         ("v_max_f16 v_max_num_f16", "f16 = f16 f16", np.fmax),
         ("v_fma_f16", "f16 = f16 f16 f16", fma16),
         ("v_fmac_f16", "f16 += f16 f16", fma16),
+        # float64
+        ("v_add_f64", "f64 = f64 f64", np.add),
+        ("v_mul_f64", "f64 = f64 f64", np.multiply),
+        ("v_fma_f64", "f64 = f64 f64 f64", fma64),
+        ("v_fmac_f64", "f64 += f64 f64", fma64),
         # Conversions
         ("v_cvt_f32_f16", "f32 = f16", lambda a: a.astype(np.float32)),
         ("v_cvt_f16_f32", "f16 = f32", lambda a: a.astype(np.float16)),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pysimd.simulator import floats
 from pysimd.simulator.instructions.convert import float16_towards_zero, float_to_int
 
-FORMATS = {np.float32: floats.fma32, np.float16: floats.fma16}
+FORMATS = {np.float64: floats.fma64, np.float32: floats.fma32, np.float16: floats.fma16}
 
 
 def nearest(exact: Fraction, dtype) -> float:
@@ -23,7 +23,7 @@ def nearest(exact: Fraction, dtype) -> float:
         guess = dtype(float(max(-largest, min(largest, exact))))
     candidates = {guess, np.nextafter(guess, dtype(np.inf)), np.nextafter(guess, dtype(-np.inf))}
     finite = [x for x in candidates if np.isfinite(x)]
-    bits = np.uint32 if dtype is np.float32 else np.uint16
+    bits = f"u{np.dtype(dtype).itemsize}"
     return min(finite, key=lambda x: (abs(Fraction(float(x)) - exact), int(x.view(bits)) & 1))
 
 
@@ -48,6 +48,19 @@ class TestFusedMultiplyAdd:
     @given(numbers(16), numbers(16), numbers(16))
     def test_float16(self, a, b, c):
         check(np.float16, a, b, c)
+
+    @given(*[st.floats(2.0**-300, 2.0**300) | st.floats(-(2.0**300), -(2.0**-300))] * 3)
+    def test_float64(self, a, b, c):
+        check(np.float64, a, b, c)
+
+    def test_float64_where_terms_cancel(self):
+        """What remains of a product and nearly its negative is its rounding error."""
+        rng = np.random.default_rng(2)
+        for _ in range(200):
+            a, b = rng.standard_normal(2)
+            check(np.float64, a, b, -a * b)
+            check(np.float64, a, b, np.nextafter(-a * b, 0))
+            check(np.float64, a, b, a * b * 2.0**52)
 
     @pytest.mark.parametrize("sign", [1, -1])
     def test_a_sum_just_below_the_middle(self, sign):

@@ -131,6 +131,11 @@ CASES = [
     ("v_cvt_f32_i32_e32 v0, v1", ALL, lambda r: r.i32(1).astype(np.float32)),
     ("v_cvt_f32_ubyte2_e32 v0, v1", ALL, lambda r: r.byte(1, 2, np.uint8).astype(np.float32)),
     ("v_cvt_f32_f16_e32 v0, v1", [GFX9, *CDNA, GFX10], lambda r: r.half(1).astype(np.float32)),
+    # float64, where a test of the sums' rounding is in test_floats.py
+    ("v_add_f64 v[0:1], v[2:3], v[4:5]", [GFX9, "gfx90a", GFX10, GFX11], lambda r: r.f64(2) + r.f64(4)),
+    ("v_mul_f64 v[0:1], v[2:3], -v[4:5]", [GFX9, "gfx90a", GFX10, GFX11], lambda r: r.f64(2) * -r.f64(4)),
+    ("v_fma_f64 v[0:1], v[2:3], 1.0, s[4:5]", ALL, lambda r: r.f64(2) + r.scalar64(4).view(np.float64)),
+    ("v_fmac_f64_e32 v[0:1], 2.0, v[2:3]", CDNA, lambda r: 2 * r.f64(2) + r.f64(0)),
     # 16 bits: gfx9 clears the other half, later targets keep it
     ("v_cvt_f16_f32_e32 v0, v1", [GFX9], lambda r: r.f32(1).astype(np.float16).view(np.uint16).astype(np.uint32)),
     ("v_cvt_f16_f32_e32 v0, v1", [GFX10], lambda r: pack(r.f32(1).astype(np.float16), r.half(0, 1))),
