@@ -82,11 +82,11 @@ def write_words(g: Gang, operand: Operand, words: np.ndarray) -> None:
         g.write_everywhere(operand.index + i, words[:, :, i], operand.file == "a")
 
 
-def product(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """(..., m, k) by (..., k, n) plus (..., m, n), with the rounding that the module's text tells."""
+def product(a: np.ndarray, b: np.ndarray, c: np.ndarray, fused: bool) -> np.ndarray:
+    """(..., m, k) by (..., k, n) plus (..., m, n); fused: one fma for each k."""
     if c.dtype == np.int32:
         return (c + a.astype(np.int64) @ b.astype(np.int64)).astype(np.int32)
-    if a.dtype == np.float32 and a.shape[-1] <= 4:
+    if fused:
         for k in range(a.shape[-1]):
             c = fma32(a[..., :, k, None], b[..., None, k, :], c)
         return c
@@ -114,7 +114,7 @@ def _mfma(instruction: Instruction, machine: Machine) -> Step:
         right[:, place.block, place.k, place.outer] = elements(g, b, storage, each)
         at = (slice(None), place.sum_block, place.row, place.column)
         sums[at] = operand_words(g, c, place.row.shape[1]).view(dtype)
-        write_words(g, result, np.ascontiguousarray(product(left, right, sums)[at]).view(np.uint32))
+        write_words(g, result, np.ascontiguousarray(product(left, right, sums, storage == "f32")[at]).view(np.uint32))
 
     return step
 
@@ -173,7 +173,7 @@ def _wmma(instruction: Instruction, machine: Machine) -> Step:
         left, right = (spread(g, x, y) for x, y in zip((a, b), storages, strict=True))
         sums = np.empty((g.count, 16, 16), dtype)
         sums[at] = operand_words(g, c, 8).view(dtype)
-        total = product(left, right.swapaxes(1, 2), sums)
+        total = product(left, right.swapaxes(1, 2), sums, fused=False)
         write_words(g, result, np.ascontiguousarray(total[at]).view(np.uint32))
 
     return step
