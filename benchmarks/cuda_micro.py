@@ -7,6 +7,8 @@ Sections:
     small     few products: microseconds per call, from Python, of calls one after the other
     tiles     every kernel on panels that all its tiles share, so that they come from the first-level cache: operations
               beside the ceiling of its instruction
+    register_tiles  the tiles of the GEMM ladder on panels in shared memory, beside that ceiling
+    gemms     the rungs for halves and bytes, beside that ceiling
 
 Figures of one line are taken turn by turn, each turn some calls between two events on the GPU, and are medians.
 Operands are random; products are checked before they are timed. PyTorch is optional. PYSIMD_COMMIT names the commit
@@ -33,7 +35,7 @@ from pysimd.gpu_kernels import table
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends import cuda
+from pysimd.backends import cuda, cuda_ladder
 from pysimd.backends.batched import tiling
 from pysimd.verify import verify
 
@@ -258,16 +260,84 @@ def tiles() -> list[dict[str, object]]:
     return rows
 
 
+def register_tiles() -> list[dict[str, object]]:
+    """The tiles that the ladder is made of, on panels in shared memory."""
+    rows = []
+    ceiling_of = {"f32": "FFMA", "f16": "HFMA2", "i8i32": "IDP.4A"}
+    for types, (_, shapes) in cuda.REGISTER_TILES.items():
+        name, operations = cuda.CEILINGS[ceiling_of[types]]
+        for shape in shapes:
+            runs = {"tile": cuda.register_tile_run(types, shape), "ceiling": cuda.ceiling_run(name, operations)}
+            seconds = turns({label: run for label, (run, _) in runs.items()})
+            rates = {label: runs[label][1] / seconds[label] / 1e12 for label in runs}
+            part = rates["tile"] / rates["ceiling"]
+            tile, warps, lanes = (f"{x}x{y}" for x, y in zip(shape[::2], shape[1::2], strict=True))
+            rows.append(
+                {
+                    "types": types,
+                    "tile": tile,
+                    "warps": warps,
+                    "lanes": lanes,
+                    "tflops": rates["tile"],
+                    "ceiling": name,
+                    "ceiling_tflops": rates["ceiling"],
+                    "part_of_ceiling": part,
+                }
+            )
+            progress(f"{types} {tile} on panels in shared memory  {rates['tile']:.1f} TFLOP/s  {part:.1%} of {name}")
+    return rows
+
+
+def gemms() -> list[dict[str, object]]:
+    """The rungs on words of two halves and four bytes, at large sizes, beside the chain of their instruction."""
+    rows = []
+    for rung in (rung for rung in pysimd.rungs() if rung.available and rung.types != "f32"):
+        name, operations = cuda.CEILINGS["HFMA2" if rung.types == "f16" else "IDP.4A"]
+        family = pysimd.dtypes.FAMILIES[rung.types]
+        for size in (1024, 2048, 4096, 8192):
+            a, b = (random_batch(family.a, 1, size, seed)[0] for seed in (1, 2))
+            out = cupy.empty((size, size), family.c)
+            run = cuda_ladder.prepared(rung, a, b, out)
+            run()
+            holds = verify(rung.types, *(cupy.asnumpy(x) for x in (a[-16:], b)), None, cupy.asnumpy(out[-16:])).holds
+            chain, chain_operations = cuda.ceiling_run(name, operations)
+            seconds = turns({"rung": run, "ceiling": chain})
+            rate, ceiling = 2e-12 * size**3 / seconds["rung"], chain_operations / seconds["ceiling"] / 1e12
+            rows.append(
+                {
+                    "rung": rung.name,
+                    "types": rung.types,
+                    "size": size,
+                    "within_bound": holds,
+                    "tflops": rate,
+                    "ceiling": name,
+                    "ceiling_tflops": ceiling,
+                    "part_of_ceiling": rate / ceiling,
+                }
+            )
+            progress(f"{rung.name} {size}  {rate:.1f} TFLOP/s  {rate / ceiling:.1%} of {name}")
+    return rows
+
+
+SECTIONS = {
+    "ceilings": ceilings,
+    "batched": batched,
+    "small": small,
+    "tiles": tiles,
+    "register_tiles": register_tiles,
+    "gemms": gemms,
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, help="write the figures here, as JSON")
-    parser.add_argument("--sections", nargs="+", default=["ceilings", "batched", "small", "tiles"])
+    parser.add_argument("--sections", nargs="+", default=list(SECTIONS))
     options = parser.parse_args()
     reason = pysimd.backends()[1].reason
     if reason:
         parser.exit(1, f"{reason}\n")
-    sections = {"ceilings": ceilings, "batched": batched, "small": small, "tiles": tiles}
-    document = {"machine": machine(), **{name: sections[name]() for name in options.sections}}
+    document = {"machine": machine(), **{name: SECTIONS[name]() for name in options.sections}}
     text = json.dumps(document, indent=1)
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)

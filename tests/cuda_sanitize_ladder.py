@@ -1,5 +1,5 @@
 """Launches of every rung of the GEMM ladder for compute-sanitizer:
-``compute-sanitizer --tool TOOL python tests/cuda_sanitize_ladder.py``.
+``compute-sanitizer --tool TOOL python tests/cuda_sanitize_ladder.py [RUNG ...]``.
 
 Shapes that end within tiles, pieces of 16 bytes and panels of k. Every array is an allocation of its own, so that
 memcheck sees the end of each; results are compared too. TOOL: memcheck, racecheck, initcheck, synccheck.
@@ -11,9 +11,10 @@ import cupy
 import numpy as np
 from cuda_arrays import on_host
 from cuda_sanitize import on_gpu
-from reference import check, random_operand
+from reference import check, moderate, random_result
 
 import pysimd
+from pysimd import dtypes
 
 SHAPES = (
     (1, 1, 1),  # m, n, k
@@ -24,29 +25,33 @@ SHAPES = (
     (4, 260, 12),
     (128, 64, 33),
     (64, 128, 0),
+    (40, 70, 2100),
 )
 
 
 def launches(rung, rng) -> int:
     done = 0
+    family = dtypes.FAMILIES[rung.types]
+    operand, result = dtypes.dtype_of(family.a), dtypes.dtype_of(family.c)
     for m, n, k in SHAPES:
-        a, b = random_operand(rng, np.dtype("f4"), (m, k)), random_operand(rng, np.dtype("f4"), (k, n))
-        c = random_operand(rng, np.dtype("f4"), (m, n))
-        check(on_host(rung(on_gpu(a), on_gpu(b))), "f32", a, b)
-        check(on_host(rung(on_gpu(a), on_gpu(b), on_gpu(c), beta=1)), "f32", a, b, c)
+        a, b = moderate(rng, operand, (m, k)), moderate(rng, operand, (k, n))
+        c = random_result(rng, result, (m, n))
+        check(on_host(rung(on_gpu(a), on_gpu(b))), rung.types, a, b)
+        check(on_host(rung(on_gpu(a), on_gpu(b), on_gpu(c), beta=1)), rung.types, a, b, c)
         turned = (on_gpu(np.ascontiguousarray(x.T)) for x in (a, b))
-        check(on_host(rung(*turned, trans_a=True, trans_b=True)), "f32", a, b)
+        check(on_host(rung(*turned, trans_a=True, trans_b=True)), rung.types, a, b)
         done += 3
-    a, b = random_operand(rng, np.dtype("f4"), (3, 35, 20)), random_operand(rng, np.dtype("f4"), (20, 36))
-    out = on_gpu(np.zeros((3, 36, 35), np.float32)).swapaxes(1, 2)
-    check(on_host(rung(on_gpu(a), on_gpu(b), out=out)), "f32", a, b)
+    a, b = moderate(rng, operand, (3, 35, 20)), moderate(rng, operand, (20, 36))
+    out = on_gpu(np.zeros((3, 36, 35), result)).swapaxes(1, 2)
+    check(on_host(rung(on_gpu(a), on_gpu(b), out=out)), rung.types, a, b)
     return done + 1
 
 
 def main() -> None:
     cupy.cuda.set_allocator(None)
+    chosen = [pysimd.rung(name) for name in sys.argv[1:]] or pysimd.rungs()
     rng = np.random.default_rng(0)
-    done = sum(launches(rung, rng) for rung in pysimd.rungs() if rung.available and rung.types == "f32")
+    done = sum(launches(rung, rng) for rung in chosen if rung.available)
     print(f"{done} products by rungs, all within the bound", file=sys.stderr)
 
 

@@ -188,6 +188,34 @@ def ceiling_run(name: str, operations: int, steps: int = 4000):
     return run, float(8 * processors * threads * steps * _CHAIN * operations)
 
 
+#: Register tiles of the ladder for tile_rate.cu: types family, and rows, columns, warps and lanes down and across.
+REGISTER_TILES = {
+    "f32": ("F32", ((8, 8, 2, 4, 8, 4), (16, 8, 2, 4, 4, 8), (8, 16, 4, 2, 4, 8))),
+    "f16": ("F16", ((8, 8, 4, 2, 4, 8), (8, 16, 4, 2, 4, 8))),
+    "i8i32": ("I8", ((8, 8, 4, 2, 4, 8), (8, 16, 4, 2, 4, 8))),
+}
+
+
+def register_tile_run(types: str, tile: tuple[int, ...], k: int = 32_768):
+    """A function that runs a register tile on panels in shared memory on the whole device, over ``k`` words, and how
+    many operations it does: the arithmetic of a GEMM without the memory behind it."""
+    import cupy
+
+    word, _ = REGISTER_TILES[types]
+    entry = f"tile_rate<{word}, {', '.join(map(str, tile))}>"
+    function = _function("../tile_rate.cu", entry, current_device())
+    rng, rows = np.random.default_rng(0), tile[0] * tile[2] * tile[4] + tile[1] * tile[3] * tile[5]
+    dtype = dtypes.dtype_of(dtypes.FAMILIES[types].a)
+    group = 4 // dtype.itemsize
+    shape = 8 * rows * group
+    values = rng.integers(-128, 128, shape) if types == "i8i32" else rng.standard_normal(shape)
+    words = cupy.asarray(values.astype(dtype))
+    blocks = 4 * cupy.cuda.runtime.getDeviceProperties(current_device())["multiProcessorCount"]
+    out = cupy.empty(blocks * 256, np.uint32)
+    run = functools.partial(function, (blocks,), (256,), (words, out, np.int32(k // 8)))
+    return run, 2.0 * tile[0] * tile[1] * group * k * blocks * 256
+
+
 def tile_run(kernel: MicroKernel, k: int = 2048, *, packed_a: bool = False, columns_b: bool = False):
     """A function that runs ``kernel`` on the whole device, and how many operations it does: 12 rounds of blocks, all
     tiles on the same panel of A and of B, which come from the first-level cache."""

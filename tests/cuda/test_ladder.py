@@ -220,6 +220,103 @@ def test_compiled_code_fits():
             assert rung.registers * rung.threads <= 65_536 // (2 if rung.tm == 8 else 1)
 
 
+class TestHalvesAndBytes:
+    """The rungs on words of two halves or four bytes: off every tile, in every layout, tails of a word."""
+
+    SHAPES = (
+        (1, 1, 1),
+        (7, 5, 3),
+        (64, 64, 32),
+        (127, 129, 33),
+        (128, 256, 64),
+        (257, 100, 255),
+        (33, 1000, 1030),
+        (1, 17, 4097),
+        (512, 384, 160),
+    )
+
+    @staticmethod
+    def random(rng, types, shape):
+        import cupy
+
+        dtype = pysimd.dtypes.FAMILIES[types].a
+        if types == "i8i32":
+            return cupy.asarray(rng.integers(-128, 128, shape).astype(dtype))
+        return random(rng, shape).astype(dtype)
+
+    @staticmethod
+    def check(result, types, a, b, c=None, alpha=1.0, beta=0.0):
+        import cupy
+
+        a, b = (x.astype(np.float64) for x in (a, b))
+        expected, magnitude = alpha * (a @ b), abs(alpha) * (abs(a) @ abs(b))
+        if beta:
+            expected, magnitude = expected + beta * c, magnitude + abs(beta * c.astype(np.float64))
+        assert result.dtype == pysimd.dtypes.FAMILIES[types].c
+        unit = 2.0**-11 if types == "f16" else 0
+        assert (cupy.abs(result - expected) <= (a.shape[-1] + 3) * unit * magnitude).all()
+
+    @pytest.mark.parametrize("name", ["h2_gemm", "i8_dp4a_gemm"])
+    @pytest.mark.parametrize(("m", "n", "k"), SHAPES)
+    def test_sizes_and_layouts(self, name, m, n, k, gpu_rng):
+        import cupy
+
+        rung = pysimd.rung(name)
+        a, b = self.random(gpu_rng, rung.types, (m, k)), self.random(gpu_rng, rung.types, (k, n))
+        self.check(rung(a, b), rung.types, a, b)
+        at, bt = cupy.ascontiguousarray(a.T), cupy.ascontiguousarray(b.T)
+        self.check(rung(at, bt, trans_a=True, trans_b=True), rung.types, a, b)
+        wide_a, wide_b = self.random(gpu_rng, rung.types, (m, k + 3)), self.random(gpu_rng, rung.types, (k, n + 1))
+        self.check(rung(wide_a[:, 3:], wide_b[:, 1:]), rung.types, wide_a[:, 3:], wide_b[:, 1:])
+        self.check(rung(at, b, trans_a=True), rung.types, a, b)
+
+    @pytest.mark.parametrize("name", ["h2_gemm", "i8_dp4a_gemm"])
+    def test_factors_and_batches(self, name, gpu_rng):
+        import cupy
+
+        rung = pysimd.rung(name)
+        a, b = self.random(gpu_rng, rung.types, (3, 70, 50)), self.random(gpu_rng, rung.types, (50, 90))
+        c = self.random(gpu_rng, rung.types, (3, 70, 90)).astype(pysimd.dtypes.FAMILIES[rung.types].c)
+        for alpha, beta in ((1, 0), (2, -1), (0, 3)):
+            self.check(rung(a, b, c, alpha=alpha, beta=beta), rung.types, a, b, c, alpha, beta)
+        empty = a[:, :, :0]
+        assert not rung(empty, b[:0]).any()
+        out = cupy.full((70, 120), 77, c.dtype)
+        rung(a[0], b, out=out[:, :90])
+        self.check(out[:, :90], rung.types, a[0], b)
+        assert (out[:, 90:] == 77).all()
+
+    def test_bytes_wrap_at_32_bits(self):
+        import cupy
+
+        a = cupy.full((2, 200_000), -128, np.int8)
+        result = pysimd.gemm(a, a, trans_b=True)
+        expected = (200_000 * 128 * 128 + 2**31) % 2**32 - 2**31
+        assert (result == expected).all()
+
+    def test_matmul_takes_them(self, gpu_rng):
+        a, b = self.random(gpu_rng, "i8i32", (100, 300)), self.random(gpu_rng, "i8i32", (300, 77))
+        self.check(pysimd.matmul(a, b), "i8i32", a, b)
+
+
+def test_matmul_takes_the_best_rung(gpu_rng):
+    a, b = random(gpu_rng, (1024, 1026)), random(gpu_rng, (1026, 1024))
+    check(pysimd.matmul(a, b), a, b)
+    assert (pysimd.matmul(a, b) == pysimd.rung("f32_best")(a, b)).all()
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(64, 64, 4096), (8192, 16, 513), (16, 5000, 1001), (300, 300, 3000), (1000, 1000, 1000)]
+)
+def test_cut_tiles(m, n, k, gpu_rng):
+    """Shapes that the best rung cuts along k, with factors; the same bits every time."""
+    a, b, c = random(gpu_rng, (m, k)), random(gpu_rng, (k, n)), random(gpu_rng, (m, n))
+    rung = pysimd.rung("f32_best")
+    result = rung(a, b, c, alpha=2, beta=-1)
+    check(result, a, b, c, 2, -1)
+    assert all((rung(a, b, c, alpha=2, beta=-1) == result).all() for _ in range(5))
+
+
 class TestGemm:
     """``pysimd.gemm`` on CuPy arrays: a rung for float32, ``matmul`` with factors for the rest."""
 

@@ -8,7 +8,7 @@ import pytest
 from pysimd.gpu_kernels import ladder_table
 
 import pysimd
-from pysimd.backends import gemm_blocks
+from pysimd.backends import cuda, gemm_blocks
 
 needs_compiler = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
 
@@ -93,6 +93,22 @@ def test_sums_of_parts_compile(row):
     for block in row.blocks:
         code = machine.compiled(row.source, ladder_table.sum_entry(row, block), 80, "ladder")
         assert code.count("LDL", "STL") == 0
+
+
+@needs_compiler
+@pytest.mark.parametrize("types", cuda.REGISTER_TILES)
+def test_register_tiles_alone(types):
+    """What is measured without the memory behind it: the same words, the same order, nothing else."""
+    word, shapes = cuda.REGISTER_TILES[types]
+    for shape in shapes:
+        entry = f"tile_rate<{word}, {', '.join(map(str, shape))}>"
+        code = machine.compiled("tile_rate.cu", entry, 90, ".")
+        assert code.count("LDL", "STL") == 0
+        loop = inner_loop(code, INSTRUCTION[types])
+        multiplied = sum(x.name.startswith(INSTRUCTION[types]) and not x.moves() for x in loop)
+        loads = sum(x.name.startswith("LDS.128") for x in loop)
+        assert multiplied / (4 * loads) == shape[0] * shape[1] / sum(shape[:2])
+        assert len(loop) - multiplied - loads < 12
 
 
 def choose(name, m, n, k, batch=1, processors=132):
