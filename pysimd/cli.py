@@ -102,11 +102,12 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--plot", metavar="PATH", type=Path, help="draw the table as bars (PNG, SVG, PDF)")
     _add_seconds(sub, 0.02, "time given to each kernel and to each peak (%(default)s)")
 
-    sub = command("bench", _bench, "batched matmul beside numpy.matmul, in one run, turn by turn")
+    sub = command("bench", _bench, "batched matmul beside numpy.matmul or cuBLAS, in one run, turn by turn")
+    sub.add_argument("--backend", choices=("cpu", "cuda"), default="cpu", help="where (%(default)s)")
     sub.add_argument("--sizes", type=_numbers, default=(4, 8, 16), help="m = n = k (4,8,16)")
     sub.add_argument("--batch", type=_numbers, default=(1, 1000, 100_000), help="products per call (1,1000,100000)")
     sub.add_argument(
-        "--types", type=_families, default=("f32",), help="families: f32, f64, bf16f32, i8i32, u8i8i32 (f32)"
+        "--types", type=_families, default=("f32",), help="families: f32, f64, f16 (GPU), bf16f32, i8i32, u8i8i32 (f32)"
     )
     sub.add_argument("--threads", type=_positive, default=1, help="threads of pysimd (1, as NumPy has for batches)")
     sub.add_argument("--plot", metavar="PATH", type=Path, help="draw the table as bars (PNG, SVG, PDF)")
@@ -151,10 +152,10 @@ def _numbers(text: str) -> tuple[int, ...]:
 def _families(text: str) -> tuple[str, ...]:
     from .backends import cpu
 
-    names = tuple(part.strip() for part in text.split(","))
+    names, known = tuple(part.strip() for part in text.split(",")), (*cpu.OFFERED, "f16")
     for name in names:
-        if name not in cpu.OFFERED:
-            raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(cpu.OFFERED)}")
+        if name not in known:
+            raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(known)}")
     return names
 
 
@@ -443,6 +444,10 @@ def _ratio(options) -> int:
 
 
 def _bench(options) -> int:
+    if options.backend == "cuda":
+        return _gpu_bench(options)
+    if "f16" in options.types:
+        raise OptionError("--types f16 is for --backend cuda: the CPU has no half kernels")
     blas = measure.numpy_blas()
     _say(f"pysimd {__version__} beside NumPy {np.__version__} ({_blas(blas)})")
     if blas.forced is not None:
@@ -467,6 +472,43 @@ def _bench(options) -> int:
     wrong = [row for row in rows if not row.within_bound]
     for row in wrong:
         _say(f"warning: {row.types} {row.size}x{row.size}: the result of {row.kernel} is outside the error bound")
+    return 1 if wrong else 0
+
+
+def _gpu_bench(options) -> int:
+    from . import gpu_bench
+
+    if options.plot is not None or options.threads != 1:
+        raise OptionError("--plot and --threads are for --backend cpu")
+    gpu_bench.check(options.types)
+    cases = [(t, s, n) for t in options.types for s in options.sizes for n in options.batch]
+    rows = []
+    for i, (types, size, batch) in enumerate(cases, 1):
+        _say(f"[{i}/{len(cases)}] {types} {size}x{size}, batch {batch:,} ...")
+        rows.append(gpu_bench.beside_cublas(types, size, batch, seconds=options.seconds))
+    device = next(b.device for b in registry.backends() if b.name == "cuda")
+    if options.json:
+        _print_json(machine=report.machine(), device=device, rows=[asdict(row) for row in rows])
+    else:
+        print(f"C[i] = A[i] @ B[i] on one {device}, random operands, median microseconds per call")
+        headers = ["types", "size", "batch", "pysimd us", "cublas us", "cublas/pysimd", "GFLOP/s", "GB/s"]
+        lines = [
+            [
+                row.types,
+                f"{row.size}x{row.size}",
+                f"{row.batch:,}",
+                number(row.pysimd_us),
+                number(row.cublas_us),
+                number(row.cublas_over_pysimd, 2),
+                number(row.pysimd_gflops),
+                number(row.pysimd_gbytes_per_s),
+            ]
+            for row in rows
+        ]
+        print(table(headers, lines, right=headers[2:]))
+    wrong = [row for row in rows if not row.within_bound]
+    for row in wrong:
+        _say(f"warning: {row.types} {row.size}x{row.size}: the result is outside the error bound")
     return 1 if wrong else 0
 
 

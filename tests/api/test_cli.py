@@ -479,3 +479,28 @@ def test_source_of_a_rung(pysimd_cli):
     code, out, _ = pysimd_cli("source", "smem_dbuf")
     assert code == 0
     assert out == pysimd.rung("smem_dbuf").source
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--types", "f16"], "--types f16 is for --backend cuda"),
+        (["--backend", "cuda", "--types", "u8i8i32"], "--types u8i8i32 is not for --backend cuda: give any of f32"),
+        (["--backend", "cuda", "--threads", "2"], "--plot and --threads are for --backend cpu"),
+    ],
+)
+def test_bench_options_that_do_not_fit(pysimd_cli, argv, words):
+    code, out, err = pysimd_cli("bench", *argv)
+    assert (code, out) == (2, "")
+    assert words in err
+
+
+def test_bench_on_a_gpu_or_why_not(pysimd_cli):
+    code, out, err = pysimd_cli("bench", "--backend", "cuda", "--sizes", "4", "--batch", "100", *QUICK)
+    backend = next(b for b in pysimd.backends() if b.name == "cuda")
+    if backend.available:
+        assert code == 0
+        assert "cublas/pysimd" in out
+    else:
+        assert (code, out) == (1, "")
+        assert " ".join(backend.reason.split()) in err
