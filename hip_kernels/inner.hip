@@ -3,8 +3,8 @@
  * contract  gpu_kernels/micro/call.cuh; any K, K = 0 gives C0 or zeros. Tiles that stick out of C (EDGE) read and write
  *           what exists.
  * tile      hip_f32_inner_4x4, hip_f32_inner_8x8
- * regs      1 sum, 4 elements of A and of B in flight; no scratch
- * per k     1 v_fmac_f32 a thread (v_fma_f32 on gfx900); 2/4 16-byte loads where both operands lie along k
+ * regs      1 sum, 2 elements of A and of B in flight; no scratch
+ * per k     1 v_fmac_f32 a thread (v_fma_f32 on gfx900); 2/2 8-byte loads where both operands lie along k
  * ratio     1 / 2 = 0.50 for any tile: two elements loaded for every multiply-add
  * rounding  one fma per term, k ascending from 0, then one add of C0: bit-equal to hip_f32_outer_*
  * needs     gfx900

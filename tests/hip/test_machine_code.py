@@ -58,7 +58,8 @@ def test_everything_in_registers(row, target, which):
     kernel = Code(row, machine.checked_entries(row)[which], target).kernel
     assert (kernel.scratch, kernel.vgpr_spills, kernel.sgpr_spills) == (0, 0, 0)
     assert kernel.vgprs - kernel.agprs <= 256
-    assert kernel.agprs == (row.mr * row.nr // 64 if row.form == "mfma" else 0)
+    # Sums of the matrix cores stand in registers of either kind; else at most some values that outlive the loop.
+    assert kernel.agprs in ((0, row.mr * row.nr // 64) if row.form == "mfma" else range(5))
     assert kernel.lds == 0
     assert kernel.wave_size == (64 if target.startswith("gfx9") else 32)
 
@@ -98,7 +99,7 @@ def test_no_stores_and_wide_loads_in_the_hot_loop(row, target):
     loop = hot_loop(row, target)
     assert not loop.starting("global_store", "flat", "buffer", "scratch", "ds_", "v_accvgpr")
     size = {"f32": 4, "i8i32": 1}.get(row.types, 2)
-    assert min(loop.loads()) >= min(8, row.nr * size if row.form == "outer" else 16)
+    assert min(loop.loads()) >= min(8, row.nr * size)
 
 
 @pytest.mark.parametrize("target", RDNA3)
