@@ -1,6 +1,6 @@
 /* smem_dbuf, S15: two tiles in shared memory, one barrier a tile.
  *
- * step      the next tile is stored beside the one that is read, so that no barrier is needed before storing, and the
+ * step      the next tile is stored beside the one that is read, so that no barrier is needed before storing; and the
  *           fragments of its first k are read before the last k of this one is multiplied.
  * covers    blog mysgemm_v11; slides sgemv7; readme sgemm_v3
  * contract  gemm.cuh; any m, n, k, operands in either layout
@@ -37,10 +37,9 @@ __global__ void __launch_bounds__(256, 2) smem_dbuf(const Gemm p) {
     int column = warp % (BN / WN) * WN + lane / 2 % 8 * 4;
     float sum[TM][TN] = {}, fa[2][TM], fb[2][TN];
     int stage = 0;
-    auto store = [&] {
-        a.template store_by_k<PanelA::PADDED>(shared + stage);
-        b.template store_by_k<PanelB::PADDED>(shared + stage + SIZE_A);
-        __syncthreads();
+    auto store = [&](int to) {
+        a.template store_by_k<PanelA::PADDED>(shared + to);
+        b.template store_by_k<PanelB::PADDED>(shared + to + SIZE_A);
     };
     auto read = [&](int k) {
         read_fragment<TM, GAP_M>(fa[k % 2], shared + stage + k * PanelA::PADDED + row);
@@ -49,7 +48,8 @@ __global__ void __launch_bounds__(256, 2) smem_dbuf(const Gemm p) {
     if (p.k > 0) {
         a.load(p.k);
         b.load(p.k);
-        store();
+        store(0);
+        __syncthreads();
         read(0);
 #pragma unroll 2 /* in each of two tiles the stage is a constant: no address is worked out */
         for (i64 left = p.k - BK; left > 0; left -= BK) {
@@ -57,9 +57,12 @@ __global__ void __launch_bounds__(256, 2) smem_dbuf(const Gemm p) {
             b.load(left);
 #pragma unroll
             for (int k = 0; k < BK; ++k) {
+                /* The other stage is free: all passed the last barrier after their last read of it. Stored one k
+                 * before the barrier, the next tile is there when the barrier is. */
+                if (k + 2 == BK) store(stage ^ STAGE);
                 if (k + 1 == BK) {
-                    stage ^= STAGE; /* nobody reads it: all passed the last barrier after their last read of it */
-                    store();
+                    __syncthreads();
+                    stage ^= STAGE;
                 }
                 read((k + 1) % BK);
                 update(sum, fa[k % 2], fb[k % 2]);
