@@ -1,6 +1,7 @@
 """Why HIP is not available, and what calls and simulations refuse: each in words of its own. Needs no compiler."""
 
 import importlib.util
+import json
 import shutil
 import sys
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ import pytest
 from hip_machine_code import missing
 
 import pysimd
-from pysimd import simulator
+from pysimd import cli, simulator
 from pysimd.backends import cupy_probe, hip
 
 needs_compiler = pytest.mark.skipif(bool(missing()), reason=missing() or "nothing")
@@ -181,3 +182,38 @@ def test_nothing_to_compute(shape):
     np.testing.assert_array_equal(run.result, np.broadcast_to(c, (shape[0], 4, 4)))
     assert np.isnan(run.ratio)
     assert isinstance(run.counts, simulator.Counts)
+
+
+@needs_compiler
+class TestCommandLine:
+    NAME = "hip_i8i32_outer_4x4"
+
+    def test_json(self, capsys):
+        arguments = ["run", self.NAME, "--simulate", "gfx1100", "--batch", "3", "--k", "32", "--json"]
+        assert cli.main(arguments) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert told["target"] == "gfx1100"
+        assert told["macs"] == 3 * 4 * 4 * 32
+        assert told["macs_per_element"] == 2.0
+        assert told["counts"]["instructions"]["v_dot4_i32_iu8"]["lanes"] == 3 * 4 * 4 * 32 // 4
+        assert told["error"]["holds"]
+
+    def test_text_says_that_no_gpu_ran(self, capsys):
+        assert cli.main(["run", self.NAME, "--simulate", "gfx906", "--batch", "2", "--k", "0"]) == 0
+        out = capsys.readouterr().out
+        assert "gfx906, executed in the functional simulator: not run on a GPU" in out
+        assert "error    none: exact" in out
+
+    def test_result_is_saved(self, tmp_path):
+        path = tmp_path / "out.npy"
+        arguments = ["run", self.NAME, "--simulate", "gfx90a", "--batch", "2", "--k", "5", "--out", str(path)]
+        assert cli.main(arguments) == 0
+        assert np.load(path).shape == (2, 4, 4)
+
+    def test_unknown_target_is_a_usage_error(self, capsys):
+        assert cli.main(["run", self.NAME, "--simulate", "gfx1"]) == 2
+        assert "the simulator knows gfx900" in capsys.readouterr().err
+
+    def test_kernel_of_another_backend(self, capsys):
+        assert cli.main(["run", "generic_f32_outer_4x4", "--simulate", "gfx942"]) == 1
+        assert "is no HIP kernel" in capsys.readouterr().err
