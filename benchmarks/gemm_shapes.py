@@ -18,8 +18,7 @@ import numpy as np
 from ladder import machine
 
 import pysimd
-from pysimd import ladder_report
-from pysimd.backends import cuda_ladder
+from pysimd.backends import cuda_ladder, ladder_times
 from pysimd.verify import verify
 
 SHAPES = (
@@ -52,7 +51,7 @@ def row(m: int, n: int, k: int, seconds: float) -> dict[str, object]:
     runs["f32_best"][0]()
     some = [cupy.asnumpy(x) for x in (a[0, -16:], b[0], out[0, -16:])]
     holds = verify("f32", some[0], some[1], None, some[2]).holds
-    times = ladder_report.medians(runs, seconds)
+    times = ladder_times.medians(runs, seconds)
     taken = cuda_ladder.best("f32", m, n, k)
     tflops = {name: 2e-12 * m * n * k / time for name, time in times.items()}
     print(f"{m} x {n} x {k}: " + ", ".join(f"{x} {t:.2f}" for x, t in tflops.items()), file=sys.stderr, flush=True)
@@ -73,7 +72,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write the figures here, as JSON")
     parser.add_argument("--seconds", type=float, default=0.3, help="for each contender at each shape (%(default)s)")
     options = parser.parse_args()
-    ladder_report.check_available()
+    ladder_times.check_available()
     document = {"machine": machine(), "rows": [row(*shape, options.seconds) for shape in SHAPES]}
     text = json.dumps(document, indent=1)
     if options.out:

@@ -1,0 +1,127 @@
+"""How the ladder is timed and checked, with NumPy in the place of CuPy and clocks that tell what they shall. Needs no
+GPU; figures come from one."""
+
+import sys
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import pysimd
+from pysimd import ladder_report
+from pysimd.backends import cuda, cuda_ladder, ladder_times
+
+SECONDS = {"cuBLAS": 1e-3, "smem": 4e-3, "naive": 2.0}
+
+
+class Clock:
+    """Events that read the time of the calls made so far."""
+
+    now = 0.0
+
+    def record(self):
+        self.at = Clock.now
+
+    def synchronize(self):
+        pass
+
+
+def taking(name, function):
+    def call():
+        Clock.now += SECONDS[name]
+        return function()
+
+    return call
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    properties = {"l2CacheSize": 40_000}
+    runtime = SimpleNamespace(getDevice=lambda: 0, getDeviceProperties=lambda device: properties)
+    elapsed = SimpleNamespace(
+        Event=Clock, get_elapsed_time=lambda begin, end: 1e3 * (end.at - begin.at), runtime=runtime
+    )
+    cupy = SimpleNamespace(
+        random=np.random,
+        empty_like=np.empty_like,
+        matmul=lambda a, b, out: taking("cuBLAS", partial(np.matmul, a, b, out=out))(),
+        cuda=elapsed,
+    )
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    wrong = set()
+
+    def prepared(rung, a, b, out):
+        def product():
+            np.matmul(a, b, out=out)
+            if rung.name in wrong:
+                out[3, 5] += 0.01
+
+        return taking(rung.name, product)
+
+    monkeypatch.setattr(cuda_ladder, "prepared", prepared)
+    return wrong
+
+
+RUNGS = [pysimd.rung(name) for name in ("naive", "smem")]
+
+
+def test_speed_and_check(fake):
+    timed = ladder_times.at_size(RUNGS, 32, 0.05)
+    for name, seconds in SECONDS.items():
+        assert timed[name].tflops == pytest.approx(2 * 32**3 / seconds / 1e12)
+        assert timed[name].within_bound
+
+
+def test_a_wrong_result_is_seen(fake):
+    fake.add("smem")
+    assert {name: t.within_bound for name, t in ladder_times.at_size(RUNGS, 32, 0.01).items()} == {
+        "cuBLAS": True,
+        "smem": False,
+        "naive": True,
+    }
+
+
+def test_slow_contenders_have_three_turns(fake):
+    calls = dict.fromkeys(("slow", "fast"), 0)
+
+    def counted(name, seconds):
+        def call():
+            calls[name] += 1
+            Clock.now += seconds
+
+        return call
+
+    found = ladder_times.medians({"slow": [counted("slow", 9.0)], "fast": [counted("fast", 1e-3)]}, 0.1)
+    assert found == {"slow": pytest.approx(9.0), "fast": pytest.approx(1e-3)}
+    assert calls["slow"] == 3 + 3  # three turns, and three calls to see how long one takes
+    assert 50 < calls["fast"] < 150
+
+
+def test_rows_compare_with_cublas_and_the_ceiling(fake, monkeypatch):
+    monkeypatch.setattr(ladder_times, "check_available", lambda: None)
+    monkeypatch.setattr(ladder_times, "ceiling", lambda: 8e-5)
+    monkeypatch.setattr(ladder_report.ladder, "rungs", lambda: [usable(rung) for rung in RUNGS])
+    said = []
+    rows, ceiling = ladder_report.measure([32, 48], 0.01, said.append)
+    assert ceiling == 8e-5
+    assert [(row.name, row.size) for row in rows] == [(n, s) for s in (32, 48) for n in ("naive", "smem", "cuBLAS")]
+    assert [row.percent_of_cublas for row in rows[:3]] == pytest.approx([0.05, 25, 100])
+    assert rows[1].percent_of_ceiling == pytest.approx(100 * rows[1].tflops / 8e-5)
+    assert [row.ratio for row in rows[:3]] == [0.5, 0.5, None]
+    assert len(said) == 3
+
+
+def usable(rung):
+    """The rung as on a machine that can run it."""
+    fields = {name: getattr(rung, name) for name in rung.__dataclass_fields__}
+    resources = SimpleNamespace(resources=lambda rung: cuda_ladder.Resources(32, 8192, 0))
+    return pysimd.Rung(**{**fields, "available": True, "unavailable_reason": "", "_implementation": resources})
+
+
+def test_tf32_is_no_peer(monkeypatch):
+    monkeypatch.setattr(cuda, "backend", lambda: pysimd.Backend("cuda", True, "", "a GPU", ("sm_90",)))
+    ladder_times.check_available()
+    monkeypatch.setenv("CUPY_TF32", "1")
+    with pytest.raises(pysimd.OptionError, match="CUPY_TF32=1"):
+        ladder_times.check_available()
