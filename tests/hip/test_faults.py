@@ -70,8 +70,8 @@ def refused(row, target, change, rng, m_more=0, layouts=None) -> bool:
     family = dtypes.FAMILIES[row.types]
     layouts = layouts or ("ALONG_K", "ALONG_K")
     m, n = row.mr + m_more, row.nr + m_more
-    a = laid(moderate(rng, dtypes.dtype_of(family.a), (5, m, 43)), layouts[0], -1)
-    b = laid(moderate(rng, dtypes.dtype_of(family.b), (5, 43, n)), layouts[1], -2)
+    a = laid(moderate(rng, dtypes.dtype_of(family.a), (5, m, 45)), layouts[0], -1)
+    b = laid(moderate(rng, dtypes.dtype_of(family.b), (5, 45, n)), layouts[1], -2)
     c = moderate(rng, np.dtype(np.float32), (5, m, n)).astype(dtypes.dtype_of(family.c))
     if row.types == "i8i32":
         c[...] = np.where(c > 0, np.iinfo(np.int32).max, np.iinfo(np.int32).min)
