@@ -9,6 +9,7 @@ from ._version import __version__
 from .api import matmul
 from .errors import DTypeError, OptionError, PysimdError, ShapeError, UnavailableError, UnknownKernelError
 from .gemm import gemm
+from .inspection import Inspection, inspect
 from .ladder import Rung, rung, rungs
 from .ratio import Ratio
 from .registry import Backend, MicroKernel, backends, kernel, kernels
@@ -19,6 +20,7 @@ del _folder
 __all__ = [
     "Backend",
     "DTypeError",
+    "Inspection",
     "MicroKernel",
     "OptionError",
     "PysimdError",
@@ -32,6 +34,7 @@ __all__ = [
     "backends",
     "compare",
     "gemm",
+    "inspect",
     "kernel",
     "kernels",
     "matmul",

@@ -1,23 +1,11 @@
-"""The instructions that are really in the built extension: functions by ELF symbol, decoded with iced-x86, and what the
-innermost loops of a kernel do."""
+"""Every function that is really in the built extension, by ELF symbol: what ``pysimd.inspect`` does not look at."""
 
 import struct
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import iced_x86 as iced
-
 from pysimd import _cpu
-
-MNEMONICS = {value: name for name, value in vars(iced.Mnemonic).items() if isinstance(value, int)}
-CPUID_FEATURES = {value: name for name, value in vars(iced.CpuidFeature).items() if isinstance(value, int)}
-_INFO = iced.InstructionInfoFactory()
-_READS = (iced.OpAccess.READ, iced.OpAccess.COND_READ, iced.OpAccess.READ_WRITE, iced.OpAccess.READ_COND_WRITE)
-_WRITES = (iced.OpAccess.WRITE, iced.OpAccess.COND_WRITE, iced.OpAccess.READ_WRITE, iced.OpAccess.READ_COND_WRITE)
-
-SUMS_OF = {"VPDPBUSD": 4, "VDPBF16PS": 2, "VPMADDWD": 2, "PMADDWD": 2}
-"""Multiply-adds in each 32-bit lane, of the instructions that do more than one."""
+from pysimd.inspection import x86
 
 
 @cache
@@ -46,14 +34,13 @@ def functions() -> dict[str, tuple[int, bytes]]:
 
 
 @cache
-def instructions(name: str) -> list[iced.Instruction]:
-    address, code = functions()[name]
-    return list(iced.Decoder(64, code, ip=address))
+def instructions(name: str) -> list:
+    return x86.decode(*functions()[name])
 
 
 def features(name: str) -> set[str]:
     """The CPUID features that the function's instructions need, in iced-x86's names."""
-    return {CPUID_FEATURES[f] for i in instructions(name) for f in i.cpuid_features()}
+    return x86.features(instructions(name))
 
 
 def masked_stores_that_fault(name: str) -> list[str]:
@@ -61,64 +48,5 @@ def masked_stores_that_fault(name: str) -> list[str]:
     return [
         str(i)
         for i in instructions(name)
-        if MNEMONICS[i.mnemonic].startswith("VEXTRACT") and i.op0_kind == iced.OpKind.MEMORY and i.has_op_mask
+        if x86.mnemonic(i).startswith("VEXTRACT") and i.op0_kind == x86.iced.OpKind.MEMORY and i.has_op_mask
     ]
-
-
-@dataclass
-class Loop:
-    """What one pass through an innermost loop does.
-
-    Attributes:
-        macs: multiply-adds, one per lane and product.
-        load_bytes: bytes that vector instructions read, an element broadcast from memory counted once.
-        stores: instructions that write memory.
-        stack: accesses of vector registers to the stack: spilled accumulators. (An address may be reloaded.)
-    """
-
-    text: list[str]
-    macs: int = 0
-    load_bytes: int = 0
-    stores: int = 0
-    stack: int = 0
-
-
-def innermost_loops(name: str) -> list[Loop]:
-    """The innermost loops of a function, most multiply-adds first."""
-    code = instructions(name)
-    backwards = [
-        (i.near_branch_target, i.ip)
-        for i in code
-        if i.flow_control == iced.FlowControl.CONDITIONAL_BRANCH and code[0].ip <= i.near_branch_target <= i.ip
-    ]
-    inner = [x for x in backwards if not any(y != x and x[0] <= y[0] and y[1] <= x[1] for y in backwards)]
-    loops = [_loop([i for i in code if first <= i.ip <= last]) for first, last in inner]
-    return sorted(loops, key=lambda loop: -loop.macs)
-
-
-def _loop(body: list[iced.Instruction]) -> Loop:
-    loop = Loop([str(i) for i in body])
-    for i in body:
-        loop.macs += _macs(i)
-        info = _INFO.info(i)
-        vector = any(iced.RegisterExt.is_vector_register(u.register) for u in info.used_registers())
-        for memory in info.used_memory():
-            loop.stores += memory.access in _WRITES
-            loop.stack += vector and memory.base == iced.Register.RSP
-            if vector and memory.access in _READS:
-                sizes = iced.MemorySizeExt
-                loop.load_bytes += (sizes.element_size if i.is_broadcast else sizes.size)(memory.memory_size)
-    return loop
-
-
-def _macs(i: iced.Instruction) -> int:
-    name = MNEMONICS[i.mnemonic]
-    if not i.op_count or not iced.RegisterExt.is_vector_register(i.op0_register):
-        return 0
-    width = iced.RegisterExt.size(i.op0_register)
-    for prefix, sums in SUMS_OF.items():
-        if name.startswith(prefix):
-            return width // 4 * sums
-    if name.startswith(("VFMADD", "VMULP", "MULP")) and name.endswith(("PS", "PD")):
-        return width // (4 if name.endswith("PS") else 8)
-    return 1 if name.startswith(("VFMADD", "VMULS", "MULS")) else 0

@@ -1,7 +1,5 @@
 """Every CUDA kernel is compiled for four architectures and its machine code read. Needs no GPU."""
 
-import re
-
 import cuda_machine_code as machine
 import pytest
 from pysimd.gpu_kernels import table
@@ -48,14 +46,6 @@ def element_bytes(row):
     return {"f32": 4, "f64": 8, "i8i32": 1}.get(row.types, 2)
 
 
-def macs(instruction, row):
-    """Multiply-adds of one instruction: in a lane, or in a warp for the tensor cores, whose name tells the shape."""
-    shape = re.match(r"[HI]MMA\.(16816|1688|16832|8816|8832)", instruction)
-    if shape is None:
-        return row.macs
-    return {"16816": 2048, "1688": 1024, "16832": 4096, "8816": 1024, "8832": 2048}[shape[1]]
-
-
 @pytest.mark.parametrize(("row", "which", "entry", "arch"), CASES)
 class TestKernel:
     def test_nothing_in_local_memory(self, row, which, entry, arch):
@@ -79,7 +69,7 @@ class TestKernel:
         loop = machine.compiled(row.source, entry, arch).hot_loop(row.instruction)
         lanes = 32 if row.form == "wmma" else 1
         loaded = sum(x.bytes_loaded() for x in loop) * lanes / element_bytes(row)
-        multiplied = sum(macs(x.name, row) for x in loop if x.name.startswith(row.instruction) and not x.moves())
+        multiplied = sum(machine.macs(x, row) for x in loop)
         assert multiplied / loaded == tile_ratio(row.form, row.mr, row.nr, 1, 1).value
 
     def test_wide_accesses(self, row, which, entry, arch):

@@ -1,0 +1,40 @@
+"""``inspect``: the loop of a kernel as it was really built, disassembled and counted.
+
+One module per disassembler: ``x86`` reads the code of the running process, ``nvidia`` what NVRTC compiles, ``amd`` what
+clang or hiprtc compile. All three give ``Line`` objects to ``Inspection``, which counts them in one way.
+"""
+
+from __future__ import annotations
+
+from .. import registry
+from .counts import Inspection, Line
+
+__all__ = ["Inspection", "Line", "inspect"]
+
+
+def inspect(kernel, *, target: str | None = None) -> Inspection:
+    """The hot loop of a kernel, from its machine code: counts, registers, annotated disassembly.
+
+    The instance that packed or aligned operands take is read. CPU kernels are read from the running process
+    (``pip install 'pysimd[inspect]'``) on any x86-64 machine, whether or not it can run them. Kernels of GPUs are
+    compiled for ``target``, which needs no GPU: CUDA by NVRTC (``pip install 'pysimd[cuda-test]'``), HIP by clang 19 or
+    newer (or ``pip install 'pysimd[simulate]'``).
+
+    Args:
+        kernel: a ``MicroKernel`` or its name.
+        target: ``sm_75``, ``sm_90``, ... or ``gfx906``, ``gfx942``, ...; by default the GPU of this machine, else
+            sm_90, and gfx942 or (for the matrix cores of RDNA) gfx1100. CPU kernels are built for one target.
+
+    Raises:
+        UnknownKernelError: a name that is none.
+        OptionError: a target that the kernel cannot be compiled for.
+        UnavailableError: a disassembler or compiler is missing; the message says which, and what to install.
+    """
+    kernel = registry.kernel(kernel) if isinstance(kernel, str) else kernel
+    if kernel.backend == "cpu":
+        from . import x86 as reader
+    elif kernel.backend == "cuda":
+        from . import nvidia as reader
+    else:
+        from . import amd as reader
+    return reader.inspect(kernel, target)

@@ -1,0 +1,216 @@
+"""CUDA machine code on any machine: NVRTC as CuPy ships it compiles without a driver, nvdisasm disassembles."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ..backends import cuda, nvrtc
+from ..errors import OptionError, PysimdError, UnavailableError
+from ..gpu_kernels import table
+from ..registry import MicroKernel
+from .counts import LOAD, MOVE, MULTIPLY_ADD, SPILL, STORE, Inspection, Line
+
+DEFAULT = "sm_90"
+
+_INSTALL = "pip install 'pysimd[cuda-test]'"
+_INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+((?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)\s*(.*?)\s*);")
+_LABEL = re.compile(r"^(\.L_x_\d+):")
+_REGISTERS = re.compile(r"EIATTR_REGCOUNT.*?\.word\s+index.*?\.word\s+(0x[0-9a-f]+)", re.DOTALL)
+_WIDTHS = ((".128", 16), (".64", 8), (".U16", 2), (".S16", 2), (".U8", 1), (".S8", 1))
+_GLOBAL, _SHARED = ("LDG.", "LD.", "LDGSTS."), ("LDS.", "LDSM.")  # LD: not seen to be global memory
+
+
+@cache
+def toolkit() -> Path | None:
+    """Folder of the CUDA wheels, or of an installed toolkit: its include and bin."""
+    spec = importlib.util.find_spec("nvidia")
+    wheels = [
+        x for p in (spec.submodule_search_locations if spec else ()) or () for x in sorted(Path(p).glob("cu1*"))[::-1]
+    ]
+    for folder in (*wheels, Path(os.environ.get("CUDA_PATH") or "/usr/local/cuda")):
+        if (folder / "include" / "cuda_fp16.h").is_file():
+            return folder
+    return None
+
+
+@cache
+def missing() -> str:
+    """What is not here for compiling and disassembling, and how to get it; empty if all is."""
+    if importlib.util.find_spec("cupy_backends") is None:
+        return f"CuPy is not installed: {_INSTALL}"
+    if toolkit() is None or not any((toolkit() / "include" / x).is_file() for x in ("crt/mma.h", "mma.h")):
+        return f"the CUDA headers are not installed: {_INSTALL}"
+    if disassembler() is None:
+        return f"nvdisasm is not installed: {_INSTALL}"
+    try:
+        import cupy  # noqa: F401  (finds libnvrtc in the wheels)
+        from cupy_backends.cuda.libs import nvrtc as library
+
+        library.getVersion()
+    except Exception as error:
+        return f"NVRTC does not load ({error}): {_INSTALL}"
+    return ""
+
+
+@cache
+def disassembler() -> str | None:
+    """Path of nvdisasm."""
+    own = toolkit() / "bin" / "nvdisasm" if toolkit() else None
+    return str(own) if own and own.is_file() else shutil.which("nvdisasm")
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction, its name and operands apart; ``text`` is the whole of it, with its predicate."""
+
+    name: str
+    operands: str
+    text: str
+
+    def moves(self) -> bool:
+        """Whether it only brings a constant or another register into a register: 0 * 0 + x."""
+        return "-RZ, RZ," in self.operands
+
+    def bytes_loaded(self, *loads: str) -> int:
+        """Bytes that a lane loads, by default from global memory; 0 for other instructions."""
+        if not (self.name + ".").startswith(loads or ("LDG.", "LD.")):
+            return 0
+        return next((size for part, size in _WIDTHS if part in self.name + "."), 4)
+
+
+@dataclass(frozen=True)
+class Code:
+    """The machine code of one kernel; ``registers`` of a thread."""
+
+    instructions: tuple[Instruction, ...]
+    loops: tuple[tuple[Instruction, ...], ...]
+    registers: int
+
+    def count(self, *prefixes: str) -> int:
+        return sum(x.name.startswith(prefixes) for x in self.instructions)
+
+    def hot_loop(self, prefix: str) -> tuple[Instruction, ...]:
+        """The loop with most of these instructions; the shortest of those."""
+        found = [
+            (sum(x.name.startswith(prefix) and not x.moves() for x in loop), -len(loop), loop) for loop in self.loops
+        ]
+        count, _, loop = max(found, key=lambda x: x[:2], default=(0, 0, ()))
+        assert count, f"no loop with {prefix}"
+        return loop
+
+
+def parse(text: str) -> Code:
+    """What nvdisasm wrote of a cubin with one kernel."""
+    labels, instructions, loops = {}, [], []
+    for line in text.splitlines():
+        label, instruction = _LABEL.match(line), _INSTRUCTION.match(line)
+        if label:
+            labels[label[1]] = len(instructions)
+        if instruction:
+            whole, name, operands = instruction.groups()
+            instructions.append(Instruction(name, operands, whole))
+            target = re.search(r"\.L_x_\d+", operands) if name.startswith("BRA") else None
+            if target and target[0] in labels:
+                loops.append(tuple(instructions[labels[target[0]] :]))
+    return Code(tuple(instructions), tuple(loops), int(_REGISTERS.search(text)[1], 16))
+
+
+class CompileError(PysimdError):
+    """NVRTC refused a source; its own text is the message."""
+
+
+def compile_text(text: str, name: str, entry: str, arch: int) -> Code:
+    """The machine code of a template instance in CUDA source, with the options that CuPy uses. Raises CompileError."""
+    from cupy_backends.cuda.libs import nvrtc as library
+
+    program = library.createProgram(text, name, (), ())
+    library.addNameExpression(program, entry)
+    options = (*nvrtc.OPTIONS, f"-arch=sm_{arch}", f"-I{toolkit() / 'include'}", "-ftz=true")
+    try:
+        library.compileProgram(program, options)
+    except library.NVRTCError:
+        raise CompileError(f"{entry} for sm_{arch}: {library.getProgramLog(program)}") from None
+    cubin = library.getCUBIN(program) + b"\0"  # CuPy drops the last byte
+    with tempfile.TemporaryDirectory(prefix="pysimd-") as folder:
+        file = Path(folder) / "kernel.cubin"
+        file.write_bytes(cubin)
+        return parse(subprocess.run([disassembler(), str(file)], check=True, capture_output=True, text=True).stdout)
+
+
+@cache
+def compiled(source: str, entry: str, arch: int, folder: str = "micro") -> Code:
+    """The machine code of a template instance of a file in ``gpu_kernels``; kept. Raises CompileError."""
+    return compile_text(nvrtc.source(source, folder), source, entry, arch)
+
+
+def fast_entry(row: table.Kernel) -> str:
+    """The template instance of a row for operands that are read in the widest pieces."""
+    return table.entry(row, "ALONG_K", "PACKED" if "PACKED" in row.layouts else "ALONG_K", False, row.form == "wmma")
+
+
+def inspect(kernel: MicroKernel, target: str | None) -> Inspection:
+    """``pysimd.inspect`` of a CUDA kernel."""
+    row, here = table.BY_NAME[kernel.name], cuda.backend()
+    target = target or (here.features[0] if here.available else DEFAULT)
+    if not re.fullmatch(r"sm_\d+", target) or int(target[3:]) < int(row.requires[3:]):
+        raise OptionError(f"target={target!r}: {kernel.name} is compiled for {row.requires} or newer, e.g. {DEFAULT}")
+    if missing():
+        raise UnavailableError(missing())
+    entry = fast_entry(row)
+    try:
+        code = compiled(row.source, entry, int(target[3:]))
+    except CompileError as error:
+        raise OptionError(f"target={target!r}: NVRTC does not compile {kernel.name} for it: {error}") from error
+    return inspection(kernel, target, entry, code)
+
+
+def inspection(kernel: MicroKernel, target: str, entry: str, code: Code) -> Inspection:
+    """The hot loop of ``code``, counted."""
+    row = table.BY_NAME[kernel.name]
+    lanes = 32 if row.form == "wmma" else 1
+    return Inspection(
+        kernel=kernel.name,
+        target=target,
+        entry=entry,
+        scope="warp" if lanes == 32 else "thread",
+        element_bytes=kernel.a_dtype.itemsize,
+        registers=code.registers,
+        registers_there_are=255,
+        features=(),
+        analytic_ratio=kernel.ratio.value,
+        remark="",
+        lines=tuple(line(x, row, lanes) for x in code.hot_loop(row.instruction)),
+    )
+
+
+def macs(x: Instruction, row: table.Kernel) -> int:
+    """Multiply-adds of one instruction: in a lane, or in a warp for the tensor cores, whose name tells the shape."""
+    if not x.name.startswith(row.instruction) or x.moves():
+        return 0
+    shape = re.match(r"[HI]MMA\.(16816|1688|16832|8816|8832)", x.name)
+    if shape is None:
+        return row.macs
+    return {"16816": 2048, "1688": 1024, "16832": 4096, "8816": 1024, "8832": 2048}[shape[1]]
+
+
+def line(x: Instruction, row: table.Kernel, lanes: int) -> Line:
+    """What an instruction does for the tile, in one lane or in a warp of ``lanes``."""
+    name = x.name + "."
+    if macs(x, row):
+        return Line(x.text, (MULTIPLY_ADD,), macs(x, row))
+    for memory, loads in (("global", _GLOBAL), ("shared", _SHARED)):
+        if name.startswith(loads):
+            return Line(x.text, (LOAD,), memory=memory, load_bytes=x.bytes_loaded(*loads) * lanes)
+    if name.startswith(("LDL.", "STL.")):
+        return Line(x.text, (SPILL,))
+    if name.startswith(("STG.", "ST.", "STS.", "RED.", "ATOM")):
+        return Line(x.text, (STORE,))
+    return Line(x.text, (MOVE,) if x.moves() or name.startswith(("MOV.", "IMAD.MOV.", "CS2R.")) else ())

@@ -1,0 +1,194 @@
+"""The code of CPU kernels in the running process, decoded with iced-x86."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+from functools import cache
+
+from .._cpu import ffi, lib
+from ..backends import cpu
+from ..errors import OptionError, UnavailableError
+from ..registry import MicroKernel
+from .counts import LOAD, MOVE, MULTIPLY_ADD, SPILL, STORE, Inspection, Line
+
+try:
+    import iced_x86 as iced
+except ImportError:
+    iced = None
+
+SUMS_OF = {"VPDPBUSD": 4, "VDPBF16PS": 2, "VPMADDWD": 2, "PMADDWD": 2}
+"""Multiply-adds in each 32-bit lane, of the instructions that do more than one."""
+
+LOWERED = "the compiler lowers plain C vectors to what the processor has, and loads some elements twice"
+
+_MOST_BYTES = 1 << 16
+"""Longer than any ``run`` function of a kernel."""
+
+
+def missing() -> str:
+    """Why nothing can be decoded here; empty if it can."""
+    if platform.machine() != "x86_64":
+        return f"machine code of {platform.machine()} cannot be read: x86-64 only"
+    return "" if iced else "iced-x86 is not installed: pip install 'pysimd[inspect]'"
+
+
+def inspect(kernel: MicroKernel, target: str | None) -> Inspection:
+    """``pysimd.inspect`` of a CPU kernel."""
+    if target not in (None, kernel.target):
+        raise OptionError(f"target={target!r}: {kernel.name} is built for {kernel.target}; leave the target out")
+    if missing():
+        raise UnavailableError(missing())
+    return inspection(kernel, address(kernel))
+
+
+def address(kernel: MicroKernel) -> int:
+    """Where the code of a kernel's ``run`` starts, in this process."""
+    return int(ffi.cast("uintptr_t", cpu._row(kernel.name).run))
+
+
+def inspection(kernel: MicroKernel, start: int) -> Inspection:
+    """The hot loop of the function at an address, counted as this kernel's."""
+    code = decode(*function_at(start))
+    loops = innermost_loops(code)
+    if not any(macs(i) for loop in loops for i in loop):
+        raise UnavailableError(f"no loop of {kernel.name} has a multiply-add that is known: it cannot be counted")
+    loop = hot_loop(loops)
+    return Inspection(
+        kernel=kernel.name,
+        target=kernel.target,
+        entry=kernel.name,
+        scope="core",
+        element_bytes=2 if cpu._row(kernel.name).panel == lib.WIDE else kernel.a_dtype.itemsize,
+        registers=len(vector_registers(loop)),
+        registers_there_are=32 if kernel.target.startswith("avx512") else 16,
+        features=tuple(sorted(features(code))),
+        analytic_ratio=kernel.ratio.value,
+        remark=LOWERED if kernel.target == "generic" else "",
+        lines=tuple(line(i) for i in loop),
+    )
+
+
+def function_at(address: int) -> tuple[int, bytes]:
+    """Address and code of the function that starts there: up to the return that no branch passes."""
+    code = ctypes.string_at(address, min(_MOST_BYTES, _mapped_until(address) - address))
+    farthest = address
+    for i in iced.Decoder(64, code, ip=address):
+        if i.flow_control in (iced.FlowControl.CONDITIONAL_BRANCH, iced.FlowControl.UNCONDITIONAL_BRANCH):
+            farthest = max(farthest, i.near_branch_target)
+        leaves = (iced.FlowControl.RETURN, iced.FlowControl.UNCONDITIONAL_BRANCH, iced.FlowControl.INDIRECT_BRANCH)
+        if i.flow_control in leaves and farthest < i.next_ip:
+            return address, code[: i.next_ip - address]
+    raise UnavailableError(f"the function at {address:#x} does not end within {len(code)} bytes: it cannot be read")
+
+
+def _mapped_until(address: int) -> int:
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            start, end = (int(x, 16) for x in line.split()[0].split("-"))
+            if start <= address < end:
+                return end
+    raise UnavailableError(f"/proc/self/maps has no code at {address:#x}: it cannot be read")
+
+
+def decode(address: int, code: bytes) -> list:
+    """The instructions of a piece of code."""
+    return list(iced.Decoder(64, code, ip=address))
+
+
+def innermost_loops(code: list) -> list[list]:
+    """The instructions of each innermost loop of a function."""
+    backwards = [
+        (i.near_branch_target, i.ip)
+        for i in code
+        if i.flow_control == iced.FlowControl.CONDITIONAL_BRANCH and code[0].ip <= i.near_branch_target <= i.ip
+    ]
+    inner = [x for x in backwards if not any(y != x and x[0] <= y[0] and y[1] <= x[1] for y in backwards)]
+    return [[i for i in code if first <= i.ip <= last] for first, last in inner]
+
+
+def hot_loop(loops: list[list]) -> list:
+    """The loop that packed panels take: most multiply-adds, then fewest registers in addresses, since the strides of a
+    packed panel are constants."""
+    return max(loops, key=lambda loop: (sum(map(macs, loop)), -len(_address_registers(loop)), -len(loop)))
+
+
+def _address_registers(loop: list) -> set[int]:
+    return {r for i in loop for m in _used(i).used_memory() for r in (m.base, m.index)}
+
+
+def vector_registers(loop: list) -> set[int]:
+    """The vector registers that a loop names, each by its widest form."""
+    used = (u.register for i in loop for u in _used(i).used_registers())
+    return {iced.RegisterExt.full_register(r) for r in used if iced.RegisterExt.is_vector_register(r)}
+
+
+def features(code: list) -> set[str]:
+    """The CPUID features that instructions need, in iced-x86's names."""
+    return {_names("CpuidFeature")[f] for i in code for f in i.cpuid_features()}
+
+
+def mnemonic(i) -> str:
+    """In capitals, as iced-x86 has it."""
+    return _names("Mnemonic")[i.mnemonic]
+
+
+def line(i) -> Line:
+    """What an instruction does for the tile."""
+    roles, load_bytes, used = [], 0, _used(i)
+    vector = any(iced.RegisterExt.is_vector_register(u.register) for u in used.used_registers())
+    if macs(i):
+        roles.append(MULTIPLY_ADD)
+    for memory in used.used_memory():
+        reads, writes = memory.access in _reads(), memory.access in _writes()
+        if memory.base == iced.Register.RSP:
+            roles += [SPILL] if vector else []  # an address may be reloaded
+            continue
+        roles += [LOAD] * reads + [STORE] * writes
+        sizes = iced.MemorySizeExt
+        load_bytes += reads * (sizes.element_size if i.is_broadcast else sizes.size)(memory.memory_size)
+    if vector and not roles and mnemonic(i).startswith(("MOV", "VMOV")):
+        roles.append(MOVE)
+    return Line(str(i), tuple(roles), macs(i), "memory" if LOAD in roles else "", load_bytes)
+
+
+def macs(i) -> int:
+    """Multiply-adds of one instruction, all lanes; of a multiply and its add, the multiply counts."""
+    name = mnemonic(i)
+    if not i.op_count or not iced.RegisterExt.is_vector_register(i.op0_register):
+        return 0
+    width = iced.RegisterExt.size(i.op0_register)
+    for prefix, sums in SUMS_OF.items():
+        if name.startswith(prefix):
+            return width // 4 * sums
+    if name == "PMULUDQ":  # how plain C without SSE4.1 multiplies 32-bit integers: two products at a time
+        return 2
+    if name.startswith(("VFMADD", "VMULP", "MULP")) and name.endswith(("PS", "PD")):
+        return width // (4 if name.endswith("PS") else 8)
+    return 1 if name.startswith(("VFMADD", "VMULS", "MULS")) else 0
+
+
+@cache
+def _names(kind: str) -> dict[int, str]:
+    return {value: name for name, value in vars(getattr(iced, kind)).items() if isinstance(value, int)}
+
+
+@cache
+def _information():
+    return iced.InstructionInfoFactory()
+
+
+def _used(i):
+    return _information().info(i)
+
+
+@cache
+def _reads() -> tuple[int, ...]:
+    access = iced.OpAccess
+    return (access.READ, access.COND_READ, access.READ_WRITE, access.READ_COND_WRITE)
+
+
+@cache
+def _writes() -> tuple[int, ...]:
+    access = iced.OpAccess
+    return (access.WRITE, access.COND_WRITE, access.READ_WRITE, access.READ_COND_WRITE)
