@@ -1,8 +1,8 @@
-/* tile_rate: what a register tile does when its panels are already in shared memory: the arithmetic of a GEMM without the
- * memory behind it, to compare with the chain of the same instruction (ceilings.cu).
+/* tile_rate: what a register tile does when its panels are already in shared memory: the arithmetic of a GEMM without
+ * the memory behind it, to compare with the chain of the same instruction (ceilings.cu).
  *
- * contract  every thread sums MR x NR over 8 * turns words of k; a block walks 8 words of k of its panels again and again.
- *           `words` holds (MR * WM * LM + NR * WN * LN) * 8 words. One sum a thread is stored.
+ * contract  every thread sums MR x NR over 8 * turns words of k; a block walks 8 words of k of its panels again and
+ *           again. `words` holds (MR * WM * LM + NR * WN * LN) * 8 words. One sum a thread is stored.
  * tile      MR x NR a thread, WM x WN warps of LM x LN lanes
  * per k     MR*NR multiply-adds, (MR + NR)/4 LDS.128
  * launch    256 threads a block; enough blocks for a full device

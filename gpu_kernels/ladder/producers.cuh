@@ -1,8 +1,8 @@
 /* producers.cuh: a block whose warps have roles: four bring panels, eight multiply; and the sum of what was cut.
  *
  * The roles meet at barriers in shared memory, two a stage: `full`, where the producers' copies arrive, and `empty`,
- * where each multiplying warp arrives after its last read of a panel. So the loop that multiplies has nothing in it but
- * multiply-adds, loads from shared memory and one barrier in 8 steps of k; any layout and any alignment is the
+ * where the multiplying threads arrive after their last read of a panel. So the loop that multiplies has nothing in it
+ * but multiply-adds, loads from shared memory and one barrier in 8 steps of k; any layout and any alignment is the
  * producers' business, and while a tile is stored the panels of the next are on their way.
  * A product alone may be cut along k (schedule.cuh); products of a batch are not, so that all have the same bits.
  */
@@ -68,7 +68,7 @@ __device__ __forceinline__ void products(const Gemm& p, const Schedule& s) {
     u32 first_panel = shared_address(panels), full = shared_address(barriers), empty = full + 8 * STAGES;
     if (threadIdx.x < STAGES) {
         barrier_init(full + 8 * threadIdx.x, PRODUCERS * (COPIES + STORES));
-        barrier_init(empty + 8 * threadIdx.x, WARPS);
+        barrier_init(empty + 8 * threadIdx.x, CONSUMERS);
     }
     __syncthreads();
     Share share(s);
@@ -133,7 +133,7 @@ __device__ __forceinline__ void products(const Gemm& p, const Schedule& s) {
                     rank1<T>(sum, a[k % 2], b[k % 2]);
                 }
                 at_a = next_a, at_b = next_b;
-                barrier_arrive_warp(done, lane);
+                barrier_arrive_together(done, lane);
             }
             if (span.count < (int)s.panels) {
                 u32* part = s.work + s.part(blockIdx.x, span.first == 0) * BM * BN + row * BN + column;
