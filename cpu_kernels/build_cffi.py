@@ -70,10 +70,12 @@ ffi.cdef(
 
     double pysimd_time_tile(const pysimd_kernel *kernel, int64_t k, const void *a, const void *b, void *c,
                             int64_t calls, int rounds);
-    typedef struct { int target, types; int64_t macs; ...; } pysimd_peak;
+    #define PYSIMD_LOADS_A_STEP ...
+    typedef struct { int target, types; int64_t macs; int64_t (*loads)(int64_t n); ...; } pysimd_peak;
     extern const pysimd_peak pysimd_peaks[];
     extern const int pysimd_peak_count;
     double pysimd_time_peak(int index, int64_t steps, int rounds);
+    double pysimd_time_loads(int index, int64_t steps, int rounds);
     double pysimd_time_multiply(const pysimd_kernel *kernel, const pysimd_product *product, int64_t calls);
     double pysimd_time_traffic(const void *a, const void *b, void *c, int64_t bytes, int stream, int rounds);
 

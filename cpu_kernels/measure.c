@@ -3,12 +3,13 @@
 
 #include <time.h>
 
-#define PEAK(TARGET, TYPES_, FUNCTION, MACS) extern void FUNCTION(int64_t);
+#define PEAK(TARGET, TYPES_, FUNCTION, MACS) extern void FUNCTION(int64_t); extern int64_t FUNCTION##_loads(int64_t);
 #include "peaks.inc"
 #undef PEAK
 
 const pysimd_peak pysimd_peaks[] = {
-#define PEAK(TARGET, TYPES_, FUNCTION, MACS) {.target = TARGET, .types = TYPES_, .macs = MACS, .steps = FUNCTION},
+#define PEAK(TARGET, TYPES_, FUNCTION, MACS)                                                                           \
+    {.target = TARGET, .types = TYPES_, .macs = MACS, .steps = FUNCTION, .loads = FUNCTION##_loads},
 #include "peaks.inc"
 #undef PEAK
 };
@@ -43,6 +44,18 @@ double pysimd_time_peak(int index, int64_t steps, int rounds)
     for (int r = 0; r < rounds; r++) {
         const double start = now_ns();
         pysimd_peaks[index].steps(steps);
+        const double each = (now_ns() - start) / (double)steps;
+        if (each < best) best = each;
+    }
+    return best;
+}
+
+double pysimd_time_loads(int index, int64_t steps, int rounds)
+{
+    double best = 1e300;
+    for (int r = 0; r < rounds; r++) {
+        const double start = now_ns();
+        pysimd_peaks[index].loads(steps);
         const double each = (now_ns() - start) / (double)steps;
         if (each < best) best = each;
     }

@@ -1,6 +1,8 @@
-/* peak.h: the multiply-add of VEC, CHAINS of them independent, nothing loaded or stored: defines PEAK(n).
+/* peak.h: the multiply-add of VEC, CHAINS of them independent, nothing loaded or stored: defines PEAK(n). And the loads
+ * of VEC from the first-level cache, nothing multiplied: defines PEAK_loads(n).
  * KEEP holds each sum in a register and makes the operand unknown, so that no step is left out or shared. */
 #include "kernel.h"
+#include "measure.h"
 
 #ifndef PYSIMD_PEAK_FILL
 #define PYSIMD_PEAK_FILL
@@ -29,6 +31,23 @@ void PEAK(int64_t n)
             sum[i] = V(fma)(x, y, sum[i]);
             KEEP(sum[i]);
         }
+}
+
+/* Returns the bytes of a step. */
+int64_t PASTE(PEAK, loads)(int64_t n)
+{
+    enum { EACH = V(lanes) * V(k_group) };
+    V(elem_b) from[PYSIMD_LOADS_A_STEP * EACH] __attribute__((aligned(64)));
+    fill(from, sizeof from, 3);
+    const V(elem_b) *p = from;
+    for (; n > 0; n--) {
+        __asm__ volatile("" : "+r"(p) : : "memory"); /* what lies there is unknown in every step */
+        UNROLL for (int i = 0; i < PYSIMD_LOADS_A_STEP; i++) {
+            V(vec) x = V(load)(p + i * EACH);
+            KEEP(x);
+        }
+    }
+    return sizeof from;
 }
 #undef PEAK
 #undef VEC

@@ -98,7 +98,8 @@ def _parser() -> argparse.ArgumentParser:
 
     sub = command("ratio", _ratio, "multiply-adds per element loaded, inner product against outer")
     sub.add_argument("names", metavar="NAME", nargs="*", help="kernels (all)")
-    sub.add_argument("--measure", action="store_true", help="time each kernel and the peak of its instructions")
+    sub.add_argument("--count", action="store_true", help="count in the machine code; kernels of GPUs are compiled")
+    sub.add_argument("--measure", action="store_true", help="time each kernel and the peaks of its instructions")
     sub.add_argument("--plot", metavar="PATH", type=Path, help="draw the table as bars (PNG, SVG, PDF)")
     _add_seconds(sub, 0.02, "time given to each kernel and to each peak (%(default)s)")
 
@@ -241,9 +242,41 @@ def _ratio_table(rows) -> str:
         line = [row.kernel, row.form, f"{row.mr}x{row.nr}", number(row.ratio, 2), number(row.ratio_per_byte, 3)]
         speeds = [number(row.gflops), number(row.peak_gflops), number(row.percent_of_peak, 0)]
         lines.append([*line, *(speeds if row.available else ["not here", "", ""])])
-    text = table(headers, lines, right=headers[3:])
+    for header, of in _MORE_COLUMNS.items():
+        cells = [of(row) for row in report.side_by_side(rows)]
+        if any(cell is not None for cell in cells):
+            headers.append(header)
+            for line, cell in zip(lines, cells, strict=True):
+                line.append("-" if cell is None else cell)
+    text = table(headers, lines, right=[x for x in headers[3:] if x != "limit"])
     integers = any(row.gflops is not None and row.types.endswith("i32") for row in rows)
+    missing = dict.fromkeys(
+        f"{row.backend} not counted: {row.uncounted_reason}" for row in rows if row.uncounted_reason
+    )
+    text += "".join(f"\n({x})" for x in missing)
     return text + ("\n(integer kernels: GOP/s)" if integers else "")
+
+
+def _counted(key: str):
+    def cell(row: report.Row) -> str | None:
+        return None if row.counted is None or row.counted[key] is None else number(row.counted[key], 2)
+
+    return cell
+
+
+def _percent(key: str):
+    return lambda row: None if getattr(row, key) is None else number(getattr(row, key), 0)
+
+
+# Columns that are there only where something was counted or measured for them.
+_MORE_COLUMNS = {
+    "counted": _counted("element_ratio"),
+    "FMA/load": _counted("instruction_ratio"),
+    "% of loads": _percent("percent_of_load_rate"),
+    "% of load bytes": _percent("percent_of_load_bandwidth"),
+    "limit": lambda row: row.limit,
+    "over inner": lambda row: None if row.over_inner is None else number(row.over_inner, 2),
+}
 
 
 # --- kernels ---
@@ -432,7 +465,7 @@ def _load(kernel, path: Path) -> np.ndarray:
 
 
 def _ratio(options) -> int:
-    made = report.compare(options.names or None, measure=options.measure, seconds=options.seconds)
+    made = report.compare(options.names or None, count=options.count, measure=options.measure, seconds=options.seconds)
     if options.plot is not None:
         made.plot(options.plot)
         _say(f"plot written to {options.plot}")

@@ -8,7 +8,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,23 +20,30 @@ from .verify import verify
 K = 256
 """Length of the panels, in k."""
 
+_LEAST_VECTOR = 16
+"""Bytes of the narrowest vector: a load of less widens its elements, and is no load alone."""
+
 
 @dataclass(frozen=True)
 class Speed:
-    """GFLOP/s (GOP/s for integers), two per multiply-add, of a kernel and of its target's peak."""
+    """GFLOP/s (GOP/s for integers), two per multiply-add, of a kernel and of its target's peak; and what the target can
+    load from the first-level cache at most, in 10^9 load instructions and in GB per second."""
 
     gflops: float | None = None
     peak_gflops: float | None = None
     percent_of_peak: float | None = None
+    peak_gloads_per_s: float | None = None
+    peak_load_gbytes_per_s: float | None = None
 
 
 def tile_speed(kernel: MicroKernel, *, rounds: int = 7, seconds: float = 0.02) -> Speed:
-    """Time ``kernel`` on packed panels in cache (K = 256) and the multiply-add chain of its target and type.
+    """Time ``kernel`` on packed panels in cache (K = 256), the multiply-add chain and the loads of its target and type.
 
     Each takes about ``seconds`` in all, in ``rounds`` turns; medians, because a best
-    would set the one's luckiest clock beside the other's. The peak's fields are None for a target and type without an
-    entry in peaks.inc. CUDA kernels are timed on the whole device, all tiles on the same two panels (K = 2048), beside
-    the chains of ceilings.cu; fields are None for kernels of other GPUs.
+    would set the one's luckiest clock beside the other's. The peaks' fields are None for a target and type without an
+    entry in peaks.inc, those of loads also where a load converts what it reads. CUDA kernels are timed on the whole
+    device, all tiles on the same two panels (K = 2048), beside the chains of ceilings.cu; fields are None for kernels
+    of other GPUs.
     """
     from .backends import cpu
 
@@ -63,17 +70,24 @@ def tile_speed(kernel: MicroKernel, *, rounds: int = 7, seconds: float = 0.02) -
     peak = _peak(lib, row)
     one = lib.pysimd_time_tile(row, groups, *pointers, 10, 2)
     calls = max(1, int(seconds / rounds * 1e9 / one))
-    steps = max(1, int(seconds / rounds * 1e9 / lib.pysimd_time_peak(peak, 1000, 2))) if peak is not None else 0
-    tile_ns, peak_ns = [], []
+    chains = () if peak is None else (lib.pysimd_time_peak, lib.pysimd_time_loads)
+    steps = [max(1, int(seconds / rounds * 1e9 / chain(peak, 1000, 2))) for chain in chains]
+    tile_ns, chain_ns = [], []
     for _ in range(rounds):
         tile_ns.append(lib.pysimd_time_tile(row, groups, *pointers, calls, 1))
-        if peak is not None:
-            peak_ns.append(lib.pysimd_time_peak(peak, steps, 1))
+        chain_ns.append([chain(peak, n, 1) for chain, n in zip(chains, steps, strict=True)])
     gflops = 2 * macs / float(np.median(tile_ns))
     if peak is None:
         return Speed(gflops)
-    peak_gflops = 2 * lib.pysimd_peaks[peak].macs / float(np.median(peak_ns))
-    return Speed(gflops, peak_gflops, 100 * gflops / peak_gflops)
+    peak_ns, loads_ns = map(float, np.median(chain_ns, axis=0))
+    peak_gflops = 2 * lib.pysimd_peaks[peak].macs / peak_ns
+    speed = Speed(gflops, peak_gflops, 100 * gflops / peak_gflops)
+    load_bytes = lib.pysimd_peaks[peak].loads(1)
+    if load_bytes < lib.PYSIMD_LOADS_A_STEP * _LEAST_VECTOR:
+        return speed
+    return replace(
+        speed, peak_gloads_per_s=lib.PYSIMD_LOADS_A_STEP / loads_ns, peak_load_gbytes_per_s=load_bytes / loads_ns
+    )
 
 
 def _aligned(x: np.ndarray) -> np.ndarray:

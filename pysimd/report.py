@@ -1,15 +1,17 @@
-"""``compare``: the ratio of kernels side by side, analytic and, on request, with their measured speed."""
+"""``compare``: the ratio of kernels side by side, analytic; on request counted in the machine code, and measured."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from . import registry
 from ._version import __version__
+from .errors import UnavailableError
+from .inspection import inspect
 from .registry import MicroKernel
 
 SCHEMA_VERSION = 1
@@ -17,14 +19,23 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class Row:
-    """One kernel of a report. Measured fields are None where nothing was measured.
+    """One kernel of a report. Fields are None where nothing was counted or measured.
 
     Attributes:
         ratio: multiply-adds per element loaded, analytic; ``ratio_per_byte`` per byte.
+        counted: what the hot loop of the real code does (``Inspection.counts()``); ``uncounted_reason`` says what is
+            missing where it was asked for.
         gflops: 10^9 floating-point (or integer) operations per second, two per multiply-add, on one core with both
             panels in cache and K = ``measure.K``.
         peak_gflops: the same for a chain of this target's multiply-adds that loads nothing.
         percent_of_peak: 100 * gflops / peak_gflops.
+        peak_gloads_per_s: 10^9 load instructions of whole vectors per second that this target does from the first-level
+            cache, nothing multiplied; ``peak_load_gbytes_per_s`` the same in bytes.
+        percent_of_load_rate: load instructions of the kernel per second, of those; 100 * bytes loaded per second over
+            ``peak_load_gbytes_per_s`` is ``percent_of_load_bandwidth``. Both need the counted loop.
+        limit: which of the two needs more time at its measured rate: ``multiply-adds`` or ``loads``.
+        over_inner: speed, divided by that of the inner-product kernel of the same target and types in the report: the
+            one of the same tile, if there is one.
     """
 
     kernel: str
@@ -40,9 +51,17 @@ class Row:
     ratio_per_byte: float
     available: bool
     unavailable_reason: str
+    counted: dict[str, Any] | None = None
+    uncounted_reason: str = ""
     gflops: float | None = None
     peak_gflops: float | None = None
     percent_of_peak: float | None = None
+    peak_gloads_per_s: float | None = None
+    peak_load_gbytes_per_s: float | None = None
+    percent_of_load_rate: float | None = None
+    percent_of_load_bandwidth: float | None = None
+    limit: str | None = None
+    over_inner: float | None = None
 
 
 @dataclass(frozen=True)
@@ -73,13 +92,15 @@ class Report:
         plots.ratio_bars(self.rows, path)
 
 
-def compare(kernels=None, *, measure: bool = False, seconds: float = 0.02) -> Report:
+def compare(kernels=None, *, count: bool = False, measure: bool = False, seconds: float = 0.02) -> Report:
     """The math-to-load ratio of kernels side by side.
 
     Args:
         kernels: kernels or names; all of them by default.
-        measure: also time each available kernel and the peak of its target and type.
-        seconds: time given to each of these two, per kernel.
+        count: also read the hot loop of each in its machine code (``pysimd.inspect``, for its default target). Kernels
+            of GPUs are compiled for it: seconds each. Where a tool is missing, the row says which.
+        measure: also time each available kernel, and the peaks of its target and type.
+        seconds: time given to each of these, per kernel.
 
     Returns:
         Report: ``.rows``, ``.to_dict()``, ``.to_json()``, ``.plot(path)``.
@@ -90,15 +111,18 @@ def compare(kernels=None, *, measure: bool = False, seconds: float = 0.02) -> Re
     chosen = (
         registry.kernels() if kernels is None else [registry.kernel(k) if isinstance(k, str) else k for k in kernels]
     )
-    return Report(rows=tuple(_row(k, seconds if measure else 0) for k in chosen), machine=machine())
+    rows = [_row(k, count, seconds if measure else 0) for k in chosen]
+    return Report(rows=tuple(replace(row, over_inner=_over_inner(row, rows)) for row in rows), machine=machine())
 
 
-def _row(kernel: MicroKernel, seconds: float) -> Row:
-    speed = {}
+def _row(kernel: MicroKernel, count: bool, seconds: float) -> Row:
+    speed: dict[str, Any] = {}
+    counted, reason = _counted(kernel) if count else (None, "")
     if seconds and kernel.available:
         from . import measure  # not before it is needed: it would make `import pysimd` slower
 
         speed = asdict(measure.tile_speed(kernel, seconds=seconds))
+        speed |= _limits(speed, counted)
     return Row(
         kernel=kernel.name,
         backend=kernel.backend,
@@ -113,8 +137,40 @@ def _row(kernel: MicroKernel, seconds: float) -> Row:
         ratio_per_byte=kernel.ratio.per_byte,
         available=kernel.available,
         unavailable_reason=kernel.unavailable_reason,
+        counted=counted,
+        uncounted_reason=reason,
         **speed,
     )
+
+
+def _counted(kernel: MicroKernel) -> tuple[dict[str, Any] | None, str]:
+    try:
+        return inspect(kernel).counts(), ""
+    except UnavailableError as error:
+        return None, str(error)
+
+
+def _limits(speed: dict[str, Any], counted: dict[str, Any] | None) -> dict[str, Any]:
+    """Loads per second of a measured kernel beside what its target can load, and which limit binds."""
+    if counted is None or speed["peak_gloads_per_s"] is None:
+        return {}
+    loads_per_mac = sum(counted["load_instructions"].values()) / counted["macs"]
+    bytes_per_mac = sum(counted["load_elements"].values()) * counted["element_bytes"] / counted["macs"]
+    gmacs = speed["gflops"] / 2
+    loads_bind = loads_per_mac / speed["peak_gloads_per_s"] > 2 / speed["peak_gflops"]
+    return {
+        "percent_of_load_rate": 100 * gmacs * loads_per_mac / speed["peak_gloads_per_s"],
+        "percent_of_load_bandwidth": 100 * gmacs * bytes_per_mac / speed["peak_load_gbytes_per_s"],
+        "limit": "loads" if loads_bind else "multiply-adds",
+    }
+
+
+def _over_inner(row: Row, rows: Sequence[Row]) -> float | None:
+    inner = [x for x in rows if (x.target, x.types, x.form) == (row.target, row.types, "inner") and x.gflops]
+    if row.form == "inner" or not inner or row.gflops is None:
+        return None
+    same = [x for x in inner if (x.mr, x.nr) == (row.mr, row.nr)]
+    return row.gflops / (same or inner)[0].gflops
 
 
 def side_by_side(rows: Iterable[Row]) -> list[Row]:

@@ -301,6 +301,15 @@ def test_ratio_without_measuring_is_analytic(document):
     assert all(row["gflops"] is None for row in data["rows"])
 
 
+def test_ratio_counted(pysimd_cli):
+    pytest.importorskip("iced_x86")
+    code, out, _ = pysimd_cli("ratio", "generic_f32_outer_4x4", "--count")
+    assert code == 0
+    header, row = out.splitlines()
+    assert header.split()[-2:] == ["counted", "FMA/load"]  # nothing was measured: no more columns
+    assert row.split()[-2] == "2.00"
+
+
 def test_ratio_of_named_kernels_inner_first(pysimd_cli):
     code, out, _ = pysimd_cli("ratio", "generic_f32_outer_4x4", "generic_f32_inner_4x4", "--measure", *QUICK)
     assert code == 0

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -58,6 +59,55 @@ def test_measured_report_as_json():
     assert data["schema_version"] == report.SCHEMA_VERSION
     assert set(data["machine"]) == {"cpu", "cuda", "hip"}
     assert all(row["gflops"] > 0 for row in data["rows"])
+
+
+@pytest.mark.parametrize("types", ["f32", "f64"])
+def test_loads_have_a_peak_where_they_load_whole_vectors(types):
+    speed = measure.tile_speed(pysimd.kernel(f"generic_{types}_outer_4x4"), rounds=2, seconds=0.001)
+    assert speed.peak_load_gbytes_per_s == pytest.approx(16 * speed.peak_gloads_per_s)
+    narrow = measure.tile_speed(pysimd.kernel("generic_i8i32_outer_4x4"), rounds=2, seconds=0.001)
+    assert narrow.peak_gloads_per_s is None
+
+
+def test_counted_report():
+    pytest.importorskip("iced_x86")
+    inner, outer = pysimd.compare(NAMES, count=True, measure=True, seconds=0.001).rows
+    assert (inner.counted["element_ratio"], outer.counted["element_ratio"]) == (0.5, 2.0)
+    assert outer.over_inner == outer.gflops / inner.gflops
+    assert inner.over_inner is None
+    assert outer.limit in ("loads", "multiply-adds")
+    loads = sum(outer.counted["load_instructions"].values()) / outer.counted["macs"] * outer.gflops / 2
+    assert outer.percent_of_load_rate == pytest.approx(100 * loads / outer.peak_gloads_per_s)
+    nbytes = 4 * outer.gflops / 2 / outer.counted["element_ratio"]
+    assert outer.percent_of_load_bandwidth == pytest.approx(100 * nbytes / outer.peak_load_gbytes_per_s)
+
+
+def test_the_limit_is_what_takes_longer():
+    speed = {"gflops": 10.0, "peak_gflops": 20.0, "peak_gloads_per_s": 4.0, "peak_load_gbytes_per_s": 64.0}
+    counted = {"macs": 8, "load_instructions": {"memory": 4}, "load_elements": {"memory": 4.0}, "element_bytes": 4}
+    found = report._limits(speed, counted)  # 5 multiply-adds a nanosecond, and half as many loads of four bytes
+    assert found == {"percent_of_load_rate": 62.5, "percent_of_load_bandwidth": 15.625, "limit": "loads"}
+    assert report._limits({**speed, "peak_gloads_per_s": 6.0}, counted)["limit"] == "multiply-adds"
+    assert report._limits(speed, None) == {}
+
+
+def test_what_cannot_be_counted_says_why(monkeypatch):
+    from pysimd.inspection import x86
+
+    monkeypatch.setattr(x86, "iced", None)
+    (row,) = pysimd.compare(NAMES[:1], count=True).rows
+    assert row.counted is None
+    assert row.uncounted_reason == x86.missing() != ""
+
+
+def test_over_inner_takes_the_same_tile_if_there_is_one():
+    base = pysimd.compare(NAMES[:1]).rows[0]
+    small, large = (replace(base, mr=n, nr=n, gflops=g) for n, g in ((4, 2.0), (8, 4.0)))
+    outer = replace(base, form="outer", mr=8, nr=8, gflops=12.0)
+    assert report._over_inner(outer, [small, large, outer]) == 3
+    assert report._over_inner(replace(outer, mr=6), [small, large]) == 6
+    assert report._over_inner(outer, [outer]) is None
+    assert report._over_inner(replace(outer, gflops=None), [large]) is None
 
 
 def test_nothing_is_measured_unasked():
