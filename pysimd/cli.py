@@ -18,7 +18,7 @@ import numpy as np
 
 from . import arrays, dtypes, ladder, ladder_report, measure, registry, report, sources
 from ._version import __version__
-from .errors import DTypeError, OptionError, PysimdError, UnknownKernelError
+from .errors import DTypeError, OptionError, PysimdError, UnavailableError, UnknownKernelError
 from .text import number, table
 from .verify import verify
 
@@ -102,6 +102,12 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--measure", action="store_true", help="time each kernel and the peaks of its instructions")
     sub.add_argument("--plot", metavar="PATH", type=Path, help="draw the table as bars (PNG, SVG, PDF)")
     _add_seconds(sub, 0.02, "time given to each kernel and to each peak (%(default)s)")
+
+    sub = command("show", _show, "draw the register tile of a kernel, with what its hot loop does")
+    sub.add_argument("name", metavar="NAME", help="kernel name")
+    sub.add_argument("--target", help="of a GPU's kernel: compile for this, e.g. sm_80 or gfx1100")
+    sub.add_argument("--code", action="store_true", help="then the counts and the disassembly of the hot loop")
+    sub.add_argument("--svg", metavar="PATH", type=Path, help="write the drawing here as SVG")
 
     sub = command("bench", _bench, "batched matmul beside numpy.matmul or cuBLAS, in one run, turn by turn")
     sub.add_argument("--backend", choices=("cpu", "cuda"), default="cpu", help="where (%(default)s)")
@@ -470,6 +476,26 @@ def _ratio(options) -> int:
         made.plot(options.plot)
         _say(f"plot written to {options.plot}")
     print(made.to_json() if options.json else _ratio_table(made.rows))
+    return 0
+
+
+# --- show ---
+
+
+def _show(options) -> int:
+    from . import tile_drawing
+
+    drawn = tile_drawing.tile(registry.kernel(options.name), options.target)
+    if options.code and drawn.counted is None:
+        raise UnavailableError(drawn.uncounted_reason)
+    if options.svg is not None:
+        options.svg.write_text(tile_drawing.svg(drawn))
+        _say(f"drawing written to {options.svg}")
+    if options.json:
+        return _print_json(**drawn.to_dict())
+    print(tile_drawing.text(drawn))
+    if options.code:
+        print(f"\n{drawn.counted}\n\n{drawn.counted.listing}")
     return 0
 
 

@@ -310,6 +310,27 @@ def test_ratio_counted(pysimd_cli):
     assert row.split()[-2] == "2.00"
 
 
+def test_show(pysimd_cli, document, tmp_path):
+    code, out, _ = pysimd_cli("show", "generic_f32_outer_4x4", "--svg", tmp_path / "tile.svg")
+    assert code == 0
+    assert "a3 │" in out
+    assert (tmp_path / "tile.svg").read_text().startswith("<svg")
+    data = document("show", "generic_f32_outer_4x4")
+    assert (data["mr"], data["nr"], data["holders"]) == (4, 4, 4)
+    pytest.importorskip("iced_x86")
+    code, out, _ = pysimd_cli("show", "generic_f32_outer_4x4", "--code")
+    assert "x multiply-add  mulps" in out
+
+
+def test_show_without_a_disassembler(pysimd_cli, monkeypatch):
+    from pysimd.inspection import x86
+
+    monkeypatch.setattr(x86, "iced", None)
+    code, _, err = pysimd_cli("show", "generic_f32_outer_4x4", "--code")
+    assert code == 1
+    assert "pysimd" in err
+
+
 def test_ratio_of_named_kernels_inner_first(pysimd_cli):
     code, out, _ = pysimd_cli("ratio", "generic_f32_outer_4x4", "generic_f32_inner_4x4", "--measure", *QUICK)
     assert code == 0
