@@ -23,6 +23,10 @@ def rate(row, name: str) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
+def beside_ceiling(row) -> list[str]:
+    return [f"{row['tflops']:.1f}", f"{row['ceiling_tflops']:.1f}", f"{row['part_of_ceiling']:.1%}"]
+
+
 def text(document) -> str:
     machine, ceilings = document["machine"], document["ceilings"]
     batched = []
@@ -43,6 +47,8 @@ def text(document) -> str:
     for name, row in best.items():
         ceiling = [f"{row['ceiling_tflops']:.1f}", f"{row['part_of_ceiling']:.0%}"] if row["ceiling"] else ["", ""]
         tiles.append([f"`{name}`", f"{row['tflops']:.1f}", *ceiling, f"A {row['a']}, B {row['b']}"])
+    register_tiles = [[row["types"], row["tile"], *beside_ceiling(row)] for row in document["register_tiles"]]
+    gemms = [[f"`{row['rung']}`", f"{row['size']:,}", *beside_ceiling(row)] for row in document["gemms"]]
     return "\n".join(
         [
             f"{machine['device']}, CUDA {machine['cuda_runtime'] // 1000}.{machine['cuda_runtime'] % 1000 // 10}, CuPy "
@@ -65,6 +71,14 @@ def text(document) -> str:
             "Kernels on two panels that all tiles share, TFLOP/s or TOP/s, in the best of four layouts:",
             "",
             *table(["kernel", "measured", "ceiling", "part", "layout"], tiles),
+            "",
+            "Register tiles on panels in shared memory, K = 32,768 words (`gpu_kernels/tile_rate.cu`):",
+            "",
+            *table(["types", "tile of a thread", "measured", "ceiling", "part"], register_tiles),
+            "",
+            "Products without tensor cores, m = n = k, beside the chain of the same instruction:",
+            "",
+            *table(["rung", "size", "measured", "ceiling", "part"], gemms),
         ]
     )
 
