@@ -7,6 +7,7 @@ the reader of standard output went away.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import sys
@@ -102,6 +103,15 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--measure", action="store_true", help="time each kernel and the peaks of its instructions")
     sub.add_argument("--plot", metavar="PATH", type=Path, help="draw the table as bars (PNG, SVG, PDF)")
     _add_seconds(sub, 0.02, "time given to each kernel and to each peak (%(default)s)")
+
+    sub = command("report", _report, "one HTML page of it all: analytic, counted, measured, drawn")
+    sub.add_argument("names", metavar="NAME", nargs="*", help="kernels (all)")
+    sub.add_argument("-o", "--output", metavar="PATH", type=Path, required=True, help="write the page here")
+    sub.add_argument("--no-measure", action="store_true", help="count only")
+    sub.add_argument(
+        "--from", dest="recorded", metavar="JSON", type=Path, help="of a file that ratio --count --measure --json wrote"
+    )
+    _add_seconds(sub, 0.1, "time given to each kernel and to each peak (%(default)s)")
 
     sub = command("show", _show, "draw the register tile of a kernel, with what its hot loop does")
     sub.add_argument("name", metavar="NAME", help="kernel name")
@@ -477,6 +487,33 @@ def _ratio(options) -> int:
         _say(f"plot written to {options.plot}")
     print(made.to_json() if options.json else _ratio_table(made.rows))
     return 0
+
+
+# --- report ---
+
+
+def _report(options) -> int:
+    if options.recorded is not None:
+        if options.names or options.no_measure:
+            raise OptionError("--from takes the report as it was recorded: leave names and --no-measure out")
+        made = report.Report.from_dict(_recorded(options.recorded))
+    else:
+        _say("counting and measuring; where kernels of GPUs are compiled, this takes a minute ...")
+        made = report.compare(
+            options.names or None, count=True, measure=not options.no_measure, seconds=options.seconds
+        )
+    options.output.write_text(made.html())
+    _say(f"report written to {options.output}")
+    if options.json:
+        print(made.to_json())
+    return 0
+
+
+def _recorded(path: Path) -> dict:
+    try:
+        return json.loads(path.read_text())
+    except ValueError as error:
+        raise OptionError(f"{path} is no JSON file: {error}") from error
 
 
 # --- show ---

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from . import registry
 from ._version import __version__
-from .errors import UnavailableError
+from .errors import OptionError, UnavailableError
 from .inspection import inspect
 from .registry import MicroKernel
 
@@ -78,6 +78,29 @@ class Report:
     def to_json(self, indent: int | None = 2) -> str:
         """``to_dict`` as JSON text."""
         return to_json(self.to_dict(), indent)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Report:
+        """The report that ``to_dict`` made, here or on another machine.
+
+        Raises:
+            OptionError: not such a document.
+        """
+        names = {field.name for field in fields(Row)}
+        try:
+            version, rows, machine = data["schema_version"], data["rows"], data["machine"]
+            made = tuple(Row(**{key: value for key, value in row.items() if key in names}) for row in rows)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise OptionError(f"no report: expected the JSON of `pysimd ratio --json` ({error!r})") from error
+        if version != SCHEMA_VERSION:
+            raise OptionError(f"a report of schema_version {version}, this is {SCHEMA_VERSION}: make it anew")
+        return cls(made, machine)
+
+    def html(self) -> str:
+        """One HTML page with tables, pictures and all the numbers, which needs nothing else."""
+        from . import html_report
+
+        return html_report.page(self)
 
     def plot(self, path) -> None:
         """Bars of the ratio of every kernel, inner and outer in two colours, with GFLOP/s where measured; PNG or SVG by

@@ -331,6 +331,30 @@ def test_show_without_a_disassembler(pysimd_cli, monkeypatch):
     assert "pysimd" in err
 
 
+def test_report(pysimd_cli, tmp_path):
+    page, data = tmp_path / "report.html", tmp_path / "report.json"
+    names = ("generic_f32_inner_4x4", "generic_f32_outer_4x4")
+    code, out, err = pysimd_cli("report", *names, "-o", page, "--json", *QUICK)
+    assert code == 0
+    assert str(page) in err
+    assert all(row["gflops"] > 0 for row in json.loads(out)["rows"])
+    data.write_text(out)
+    first = page.read_text()
+    assert first.startswith("<!doctype html>")
+    code, out, _ = pysimd_cli("report", "--from", data, "-o", page)
+    assert (code, out) == (0, "")
+    assert page.read_text() == first
+
+
+@pytest.mark.parametrize(("given", "says"), [(["--no-measure"], "leave names"), ([], "no JSON")])
+def test_report_that_cannot_be_made(pysimd_cli, tmp_path, given, says):
+    (tmp_path / "x.json").write_text("nonsense")
+    code, _, err = pysimd_cli("report", "--from", tmp_path / "x.json", "-o", tmp_path / "x.html", *given)
+    assert code == 2
+    assert says in err
+    assert not (tmp_path / "x.html").exists()
+
+
 def test_ratio_of_named_kernels_inner_first(pysimd_cli):
     code, out, _ = pysimd_cli("ratio", "generic_f32_outer_4x4", "generic_f32_inner_4x4", "--measure", *QUICK)
     assert code == 0

@@ -1,0 +1,140 @@
+"""``pysimd report``: one page that needs nothing else and carries every number that it shows."""
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+import pysimd
+from pysimd import html_report, report
+
+NAMES = ["generic_f32_inner_4x4", "generic_f32_outer_4x4", "generic_f64_outer_4x4", "cuda_f32_outer_4x4"]
+VOID = {"meta", "i/"}
+
+
+class Page(HTMLParser):
+    """Tags, what they hold, and whether they are closed in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.cells, self.scripts, self.links = [], [], [], [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.links += [value for key, value in attributes if key in ("src", "href", "action")]
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "td":
+            self.cells.append("")
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open[-1:] == ["td"]:
+            self.cells[-1] += data
+        if self.open[-1:] == ["script"]:
+            self.scripts.append(data)
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """A report with all that a row can have, and a kernel that could not be counted."""
+    rows = []
+    for row in pysimd.compare(NAMES).rows:
+        counted = {"macs": 32, "element_ratio": row.ratio, "instruction_ratio": 1.5, "registers": 9, "stores": 0}
+        counted |= {"registers_there_are": 16, "moves": 1, "spills": 0, "target": row.target, "element_bytes": 4}
+        counted |= {"load_instructions": {"memory": 8}, "load_elements": {"memory": 32 / row.ratio}}
+        counted |= {"remark": "a < b & c", "agrees": False}
+        speed = {"gflops": 20.0, "peak_gflops": 25.0, "percent_of_peak": 80.0, "peak_gloads_per_s": 8.0}
+        speed |= {"peak_load_gbytes_per_s": 128.0, "percent_of_load_rate": 31.0, "percent_of_load_bandwidth": 17.0}
+        if row.backend == "cuda":
+            rows.append(replace(row, uncounted_reason="no <tool>"))
+        else:
+            rows.append(replace(row, counted=counted, limit="loads", **speed))
+    return report.Report(tuple(rows), report.machine())
+
+
+def test_page_is_well_formed_and_needs_nothing_else(made):
+    text = made.html()
+    page = Page(text)
+    assert page.links == []
+    assert {"link", "img", "iframe", "object"}.isdisjoint(page.tags)
+    assert page.tags.count("script") == 1
+    addresses = set(re.findall(r"\w+://[^\"\s]+|url\(|@import", text.replace(page.scripts[0], "")))
+    assert addresses <= {"http://www.w3.org/2000/svg"}  # a name, which no browser fetches
+
+
+def test_embedded_json_is_the_report(made):
+    (script,) = Page(made.html()).scripts
+    assert json.loads(script) == json.loads(made.to_json())
+    assert f'id="{html_report.JSON_ID}"' in made.html()
+
+
+def test_every_kernel_is_in_bars_table_and_drawings(made):
+    page = Page(made.html())
+    assert len(page.cells) == len(NAMES) * len(html_report._HEADERS)
+    assert [x for x in page.cells if x in NAMES] == sorted(NAMES, key=lambda x: x.startswith("cuda"))
+    assert page.tags.count("details") == len(NAMES)
+    assert made.html().count('class="roof"') == 2  # f32 and f64
+    assert page.tags.count("circle") == 3
+
+
+def test_numbers_of_a_row(made):
+    cells = html_report._cells(made.rows[1])
+    assert cells == [
+        NAMES[1],
+        "4x4",
+        "2.00",
+        "2.00",
+        "1.50",
+        "0, 1, 0",
+        "9 of 16",
+        "20",
+        "80",
+        "31",
+        "17",
+        "loads",
+        "-",
+    ]
+
+
+def test_text_from_elsewhere_is_escaped(made):
+    text = made.html().partition("<script")[0]
+    assert "a &lt; b &amp; c" in text
+    assert "no &lt;tool&gt;" in text
+
+
+def test_operations_per_byte(made):
+    assert html_report.operations_per_byte(made.rows[1]) == 2 * 2.0 / 4
+
+
+def test_ticks():
+    assert html_report._ticks(0.9, 21) == [1, 2, 5, 10, 20]
+
+
+def test_report_of_nothing():
+    assert "<h2>Rooflines" not in pysimd.compare([]).html()
+
+
+def test_report_from_its_json(made):
+    again = report.Report.from_dict(json.loads(made.to_json()))
+    assert again.to_json() == made.to_json()
+
+
+@pytest.mark.parametrize("data", [{}, [], {"schema_version": 1, "machine": {}, "rows": [{"kernel": "x"}]}])
+def test_json_that_is_no_report(data):
+    with pytest.raises(pysimd.OptionError, match="no report"):
+        report.Report.from_dict(data)
+
+
+def test_report_of_another_version(made):
+    with pytest.raises(pysimd.OptionError, match="schema_version 99"):
+        report.Report.from_dict({**made.to_dict(), "schema_version": 99})
