@@ -58,7 +58,15 @@ struct Half {
 template <int R, int U, Layout L>
 struct Halves {
     static constexpr bool BY_K = L == ALONG_K;
-    u32 words[R * U / 2]; /* not Pair: the halves would go from turn to turn in registers of their own */
+    u32 words[R * U / 2];
+
+    /* Words they stay: else the compiler carries halves from turn to turn in registers of their own. */
+    __device__ void keep_words() {
+#if defined(__HIP__)
+#pragma unroll
+        for (int i = 0; i < R * U / 2; ++i) asm volatile("" : "+v"(words[i]));
+#endif
+    }
 
     __device__ static constexpr int place(int r, int u) { return BY_K ? r * U + u : u * R + r; }
     __device__ Pair word(int r, int u) const { return as_pair(words[place(r, u) / 2]); }
@@ -97,7 +105,7 @@ struct Halves {
  * of k of two fragments, store() writes it. */
 template <class Form, int MR, int NR, Layout LA, Layout LB, bool EDGE>
 __global__ void __launch_bounds__(128, 1) outer_halves(const __grid_constant__ Call p) {
-    constexpr int U = steps<u16>(LA, LB);
+    constexpr int U = LA != ANY && LB != ANY ? steps<u16>(LA, LB) : LA == ANY && LB == ANY ? 1 : 2;
     Tile t = tile_of<MR, NR, EDGE>(p, group_index<1>());
     if (!t.inside) return;
     const u16* a = (const u16*)p.a + t.at.a + t.i * p.a_rs;
@@ -113,17 +121,22 @@ __global__ void __launch_bounds__(128, 1) outer_halves(const __grid_constant__ C
             a += LA == PACKED ? (i64)(U * MR) : LA == ALONG_K ? (i64)U : U * p.a_cs;
             b += LB == PACKED ? (i64)(U * NR) : LB == ALONG_K ? (i64)U : U * p.b_rs;
         };
+        auto update = [&](Halves<MR, U, LA>& x, Halves<NR, U, LB>& y) {
+            x.keep_words();
+            y.keep_words();
+            sums.add(x, y);
+        };
         fetch(fa[0], fb[0]);
 #pragma unroll 1
         for (; k > 2; k -= 2) {
             fetch(fa[1], fb[1]);
-            sums.add(fa[0], fb[0]);
+            update(fa[0], fb[0]);
             fetch(fa[0], fb[0]);
-            sums.add(fa[1], fb[1]);
+            update(fa[1], fb[1]);
         }
         if (k == 2) fetch(fa[1], fb[1]);
-        sums.add(fa[0], fb[0]);
-        if (k == 2) sums.add(fa[1], fb[1]);
+        update(fa[0], fb[0]);
+        if (k == 2) update(fa[1], fb[1]);
     }
 #pragma unroll 1
     for (k = (int)(p.k % U); k > 0; --k) {
