@@ -1,7 +1,7 @@
 /* avx2_i8i32_outer_6x16: C[6,16] += A[6,K] * B[K,16], int32 sums of int8; exact by way of int16.
  *
  * contract  pysimd.h; k_group 2, panel wide (int16).
- * tile      mr 6  nr 16: row i of C is one register
+ * tile      mr 6  nr 16: row i of C is 2 registers
  * regs      12 accumulators + 2 of a row of B + 1 broadcast pair + 1 product = 16 of 16 ymm
  * per 2 k     12 vpmaddwd  12 vpaddd  2 vmovdqu  6 vpbroadcastd
  * ratio     6*16 / (6+16) = 4.36 FMA per element loaded (inner product 0.50)

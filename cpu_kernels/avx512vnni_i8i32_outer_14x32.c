@@ -1,7 +1,7 @@
 /* avx512vnni_i8i32_outer_14x32: C[14,32] += A[14,K] * B[K,32], int32 sums of int8; signed by an offset of 128.
  *
  * contract  pysimd.h; k_group 4, panel offset.
- * tile      mr 14  nr 32: row i of C is one register
+ * tile      mr 14  nr 32: row i of C is 2 registers
  * regs      28 accumulators + 2 of a row of B + 1 broadcast group = 31 of 32 zmm
  * per 4 k     28 vpdpbusd  2 vmovdqu32  14 vpbroadcastd
  * ratio     14*32 / (14+32) = 9.74 FMA per element loaded (inner product 0.50)

@@ -189,24 +189,22 @@ svg.tile .a { fill: var(--a) } svg.tile .b { fill: var(--b) }
 
 def svg(drawn: Tile) -> str:
     """As an SVG image, light or dark as its reader has it."""
-    cell, left, top = 26, 60, 74
+    cell, left, top = 26, 104, 74
     width, height = left + drawn.nr * cell, top + drawn.mr * cell
     shapes = [f'<text x="4" y="18" font-weight="600">{escape(_title(drawn))}</text>']
     shapes.append(f'<text x="{left}" y="{top - 38}">B: row k</text><text x="4" y="{top - 8}">A: column k</text>')
     for j in range(drawn.nr):
         shapes.append(_rect("b", left + j * cell, top - 32, cell, 20))
     for i in range(drawn.mr):
+        shapes.append(_rect("a", left - 30, top + i * cell, 22, cell))
+    if drawn.width is None:
+        shapes.append(_rect("c", left, top, drawn.nr * cell, drawn.mr * cell))
+    for i in range(drawn.mr if drawn.width else 0):
         y = top + i * cell
-        shapes.append(_rect("a", left - 30, y, 22, cell))
-        edges = [*_edges(drawn, i), drawn.nr]
-        for j, until in pairwise(edges):
-            number = drawn.holder_of(i, j)
-            shapes.append(
-                _rect("d" if drawn.width and number % 2 else "c", left + j * cell, y, (until - j) * cell, cell)
-            )
-            if drawn.width:
-                x = left + (j + until) * cell / 2
-                shapes.append(f'<text x="{x:g}" y="{y + 17}" text-anchor="middle">{number}</text>')
+        for j, until in pairwise([*_edges(drawn, i), drawn.nr]):
+            number, x = drawn.holder_of(i, j), left + (j + until) * cell / 2
+            shapes.append(_rect("d" if number % 2 else "c", left + j * cell, y, (until - j) * cell, cell))
+            shapes.append(f'<text x="{x:g}" y="{y + 17}" text-anchor="middle">{number}</text>')
     below = [line for note in notes(drawn) for line in textwrap.wrap(note, 100, subsequent_indent="  ")]
     for line, note in enumerate(below):
         shapes.append(f'<text x="4" y="{height + 24 + 18 * line}">{escape(note)}</text>')
