@@ -25,7 +25,7 @@ struct Bool {
 
 constexpr int PRODUCERS = 128, CONSUMERS = 256, WARPS = CONSUMERS / 32;
 
-/* Four sums of a row of C, or of a partial tile, those of them that exist. */
+/* Four sums of a row of C, those of them that exist. */
 template <class T>
 __device__ inline void store_row(const Gemm& p, typename T::Out* c, const typename T::Out* c0, i64 left,
                                  const typename T::Part* sum) {
@@ -136,6 +136,8 @@ __device__ __forceinline__ void products(const Gemm& p, const Schedule& s) {
                 barrier_arrive_together(done, lane);
             }
             if (span.count < (int)s.panels) {
+                /* Times 1: a sum stored as it is would have to lie beside its neighbours all along, which takes the register
+                 * port of the fragment of B. Where C is stored, alpha does this. */
                 u32* part = s.work + s.part(blockIdx.x, span.first == 0) * BM * BN + row * BN + column;
                 each<0, MR>([&](int i) {
                     each<0, NR / 4>([&](int q) {
