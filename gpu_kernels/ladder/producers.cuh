@@ -136,8 +136,8 @@ __device__ __forceinline__ void products(const Gemm& p, const Schedule& s) {
                 barrier_arrive_together(done, lane);
             }
             if (span.count < (int)s.panels) {
-                /* Times 1: a sum stored as it is would have to lie beside its neighbours all along, which takes the register
-                 * port of the fragment of B. Where C is stored, alpha does this. */
+                /* Times 1: a sum stored as it is would have to lie beside its neighbours all along, which takes the
+                 * register port of the fragment of B. Where C is stored, alpha does this. */
                 u32* part = s.work + s.part(blockIdx.x, span.first == 0) * BM * BN + row * BN + column;
                 each<0, MR>([&](int i) {
                     each<0, NR / 4>([&](int q) {
