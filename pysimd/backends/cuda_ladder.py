@@ -10,10 +10,10 @@ import numpy as np
 
 from .. import dtypes
 from ..errors import ShapeError
-from ..gpu_kernels import ladder_table, table
+from ..gpu_kernels import ladder_table
 from ..ladder import Rung
 from ..ratio import Ratio
-from . import cuda, cupy_arrays, gemm_blocks, gemm_launches, nvrtc
+from . import batched, cuda, cupy_arrays, gemm_blocks, gemm_launches, nvrtc
 from .gpu import current_device
 from .launches import Arranged
 
@@ -61,8 +61,7 @@ def _element_bytes(row: ladder_table.Rung) -> int:
 
 def best(types: str, m: int, n: int, k: int) -> Rung | None:
     """The rung that ``gemm`` and ``matmul`` take; None where another way is faster, or the only one."""
-    small = max(m, n) <= table.BATCHED_MOST_MN and k <= table.BATCHED_MOST_K
-    name = None if small or k >= _MOST_K else ladder_table.best(types, m, n, k)
+    name = None if batched.takes(m, n, k) or k >= _MOST_K else ladder_table.best(types, m, n, k)
     return next((rung for rung in rungs() if rung.name == name and rung.available), None)
 
 
