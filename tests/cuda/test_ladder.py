@@ -15,9 +15,18 @@ SIZES = (1, 7, 8, 31, 33, 64, 100, 127, 129, 255, 257, 1000, 1023, 4097)
 """One; around a warp, around every tile; multiples of 4 and not; with tails of everything."""
 
 FACTORS = tuple(itertools.product((1.0, 0.0, -1.5), (0.0, 1.0, 0.75)))
-RUNGS = [rung for rung in pysimd.rungs() if rung.types == "f32"]
+RUNGS = [rung for rung in pysimd.rungs() if pysimd.dtypes.FAMILIES[rung.types].c == "float32"]
+"""Those that sum in float, whatever they read."""
 
-every_rung = pytest.mark.parametrize("rung", RUNGS, ids=lambda r: r.name)
+
+def cases(rungs):
+    return [
+        pytest.param(rung, id=rung.name, marks=pytest.mark.skipif(not rung.available, reason=rung.unavailable_reason))
+        for rung in rungs
+    ]
+
+
+every_rung = pytest.mark.parametrize("rung", cases(RUNGS))
 
 
 def covering(seed: int) -> list[tuple[int, int, int]]:
@@ -27,19 +36,37 @@ def covering(seed: int) -> list[tuple[int, int, int]]:
     return [tuple(int(x) for x in row) for row in zip(*columns, strict=True)] + [(1, 4097, 1), (4097, 1, 33)]
 
 
-def random(rng, shape):
+def narrow(x, types):
+    """Floats as what A and B of a family hold: bfloat16, cut, as its bits."""
+    if types == "bf16f32":
+        return (x.view(np.uint32) >> 16).astype(np.uint16)
+    return x.astype(pysimd.dtypes.FAMILIES[types].a)
+
+
+def wide(x):
+    """The same in float64."""
+    return (x.astype(np.uint32) << 16).view(np.float32).astype(np.float64) if x.dtype == np.uint16 else x.astype(float)
+
+
+def random(rng, shape, types="f32"):
     """Normal floats of which no product is denormal."""
     import cupy
 
     x = rng.standard_normal(shape, dtype=np.float32)
-    return cupy.where(cupy.abs(x) < 0.125, cupy.float32(0.625), x)
+    return narrow(cupy.where(cupy.abs(x) < 0.125, cupy.float32(0.625), x), types)
+
+
+def full(shape, value, types):
+    import cupy
+
+    return narrow(cupy.full(shape, value, np.float32), types)
 
 
 def check(result, a, b, c=None, alpha=1.0, beta=0.0):
     """Within ``(K + 3) u (|alpha| |A||B| + |beta C|)`` of the product in float64, on the GPU; NaN is never right."""
     import cupy
 
-    a, b = (x.astype(np.float64) for x in (a, b))
+    a, b = wide(a), wide(b)
     expected, magnitude = alpha * (a @ b), abs(alpha) * (abs(a) @ abs(b))
     if beta != 0:
         expected, magnitude = expected + beta * c, magnitude + abs(beta * c.astype(np.float64))
@@ -60,7 +87,7 @@ def gpu_rng():
 @every_rung
 def test_sizes(rung, gpu_rng):
     for m, n, k in covering(RUNGS.index(rung)):
-        a, b = random(gpu_rng, (m, k)), random(gpu_rng, (k, n))
+        a, b = random(gpu_rng, (m, k), rung.types), random(gpu_rng, (k, n), rung.types)
         check(rung(a, b), a, b)
 
 
@@ -70,7 +97,7 @@ def test_factors(rung, m, n, k, gpu_rng):
     """With beta 0, C is all NaN and must not show."""
     import cupy
 
-    a, b = random(gpu_rng, (m, k)), random(gpu_rng, (k, n))
+    a, b = random(gpu_rng, (m, k), rung.types), random(gpu_rng, (k, n), rung.types)
     for alpha, beta in FACTORS:
         c = random(gpu_rng, (m, n)) if beta else cupy.full((m, n), np.nan, np.float32)
         check(rung(a, b, c, alpha=alpha, beta=beta), a, b, c, alpha, beta)
@@ -79,25 +106,23 @@ def test_factors(rung, m, n, k, gpu_rng):
         check(out, a, b, c, alpha, beta)
 
 
-def inside(rng, rows, columns, before, more):
+def inside(rng, rows, columns, before, more, types="f32"):
     """A matrix with a leading dimension larger than its rows, at an address ``before`` elements past an aligned one;
     everything around it is NaN."""
-    import cupy
-
-    buffer = cupy.full(before + rows * (columns + more), np.nan, np.float32)
+    buffer = full(before + rows * (columns + more), np.nan, types)
     x = buffer[before:].reshape(rows, columns + more)[:, :columns]
-    x[...] = random(rng, (rows, columns))
+    x[...] = random(rng, (rows, columns), types)
     return x
 
 
 @every_rung
-@pytest.mark.parametrize(("before", "more"), [(0, 4), (0, 1), (1, 4), (3, 5), (4, 0)])
+@pytest.mark.parametrize(("before", "more"), [(0, 4), (0, 1), (1, 4), (3, 5), (4, 0), (8, 8)])
 def test_leading_dimensions_and_alignment(rung, before, more, gpu_rng):
     """NaN around operands would show if it were read, and around C if it were not left alone."""
     import cupy
 
-    for m, n, k in ((33, 68, 40), (130, 132, 36)):
-        a, b = inside(gpu_rng, m, k, before, more), inside(gpu_rng, k, n, before, more)
+    for m, n, k in ((33, 68, 40), (130, 132, 36), (65, 136, 72)):
+        a, b = (inside(gpu_rng, *shape, before, more, rung.types) for shape in ((m, k), (k, n)))
         c = inside(gpu_rng, m, n, before, more)
         expected = c.copy()
         assert rung(a, b, c, alpha=2, beta=-1, out=c) is c
@@ -115,8 +140,8 @@ def test_transposed(rung, m, n, k, gpu_rng):
     import cupy
 
     for turn_a, turn_b, turn_c in itertools.product((False, True), repeat=3):
-        a = random(gpu_rng, (k, m) if turn_a else (m, k))
-        b = random(gpu_rng, (n, k) if turn_b else (k, n))
+        a = random(gpu_rng, (k, m) if turn_a else (m, k), rung.types)
+        b = random(gpu_rng, (n, k) if turn_b else (k, n), rung.types)
         x, y = a.T if turn_a else a, b.T if turn_b else b
         out = cupy.empty((n, m), np.float32).T if turn_c else cupy.empty((m, n), np.float32)
         c = random(gpu_rng, (m, n))
@@ -133,7 +158,8 @@ def test_any_strides(rung, gpu_rng):
     """Neither dimension adjacent; backwards; all elements of a row the same."""
     import cupy
 
-    a, b, out = random(gpu_rng, (60, 90)), random(gpu_rng, (90, 80)), cupy.zeros((120, 160), np.float32)
+    a, b = random(gpu_rng, (60, 90), rung.types), random(gpu_rng, (90, 80), rung.types)
+    out = cupy.zeros((120, 160), np.float32)
     for x, y in ((a[::2, ::3], b[::3, ::2]), (a[::-1], b[:, ::-1]), (a[:, ::-1], b[::-1])):
         check(rung(x, y), x, y)
         target = out[: 2 * x.shape[0] : 2, : 2 * y.shape[1] : 2]
@@ -148,32 +174,32 @@ def test_any_strides(rung, gpu_rng):
 @every_rung
 def test_batches(rung, gpu_rng):
     for batch_a, batch_b in (((5,), (5,)), ((5,), ()), ((), (5,)), ((2, 1, 3), (4, 1)), ((0,), (0,))):
-        a, b = random(gpu_rng, (*batch_a, 34, 20)), random(gpu_rng, (*batch_b, 20, 36))
+        a, b = random(gpu_rng, (*batch_a, 34, 20), rung.types), random(gpu_rng, (*batch_b, 20, 36), rung.types)
         c = random(gpu_rng, (34, 36))
         check(rung(a, b, c, alpha=0.5, beta=2), a, b, c, 0.5, 2)
-    a, b = random(gpu_rng, (70_000, 2, 3)), random(gpu_rng, (70_000, 3, 2))
+    a, b = random(gpu_rng, (70_000, 2, 3), rung.types), random(gpu_rng, (70_000, 3, 2), rung.types)
     check(rung(a, b), a, b)
 
 
 @every_rung
 def test_nothing_to_sum_or_to_store(rung, gpu_rng):
-    import cupy
-
     c = random(gpu_rng, (5, 6))
-    a, b = cupy.empty((5, 0), np.float32), cupy.empty((0, 6), np.float32)
+    a, b = (full(shape, 1, rung.types) for shape in ((5, 0), (0, 6)))
     assert not rung(a, b).any()
     assert (rung(a, b, c, beta=2) == 2 * c).all()
-    assert rung(cupy.empty((0, 3), np.float32), cupy.empty((3, 6), np.float32)).shape == (0, 6)
+    assert rung(full((0, 3), 1, rung.types), full((3, 6), 1, rung.types)).shape == (0, 6)
 
 
 @every_rung
 def test_out_may_overlap(rung, gpu_rng):
     """With an operand, shifted along C, and as the very C."""
-    a, b = random(gpu_rng, (150, 150)), random(gpu_rng, (150, 150))
+    a, b = random(gpu_rng, (150, 150), rung.types), random(gpu_rng, (150, 150), rung.types)
     for which in range(3):
         x, y, c = a.copy(), b.copy(), random(gpu_rng, (150, 150))
-        out = (x, y, c)[which]
-        expected = c.copy()
+        out, expected = c if which == 2 else random(gpu_rng, (150, 150)), c.copy()
+        if which < 2:
+            x, y = (out.view(z.dtype)[:, :150] if i == which else z for i, z in enumerate((x, y)))
+            (x, y)[which][...] = (a, b)[which]
         assert rung(x, y, c, beta=0.5, out=out) is out
         check(out, a, b, expected, 1, 0.5)
     buffer = random(gpu_rng, (151, 150))
@@ -186,33 +212,40 @@ def test_special_values(rung, gpu_rng):
     """NaN and infinity reach exactly the elements that they must; denormals are kept."""
     import cupy
 
-    a, b = random(gpu_rng, (70, 40)), random(gpu_rng, (40, 70))
-    a[3, 5], b[7, 9], a[60, 39] = np.nan, np.inf, -np.inf
-    result, expected = rung(a, b), (a.astype(np.float64) @ b.astype(np.float64))
+    a, b = random(gpu_rng, (70, 40), rung.types), random(gpu_rng, (40, 70), rung.types)
+    for x, i, j, value in ((a, 3, 5, np.nan), (b, 7, 9, np.inf), (a, 60, 39, -np.inf)):
+        x[i, j] = full((), value, rung.types)
+    result, expected = rung(a, b), wide(a) @ wide(b)
     assert (cupy.isnan(result) == cupy.isnan(expected)).all()
     infinite = cupy.isinf(expected)
     assert (result[infinite] == expected[infinite]).all()
     assert cupy.isfinite(result[cupy.isfinite(expected)]).all()
-    tiny = cupy.full((9, 1), 2.0**-100, np.float32)
+    if rung.types == "f16f32":  # the least half; its square is far from the least float
+        tiny = full((9, 1), 2.0**-24, rung.types)
+        assert (rung(tiny, tiny, trans_b=True, alpha=2.0**-100) == np.float32(2.0**-148)).all()
+        return
+    tiny = full((9, 1), 2.0**-100, rung.types)
     assert (rung(tiny, tiny, trans_b=True, alpha=2.0**60) == 0).all()
-    assert (rung(tiny, cupy.full((1, 9), 2.0**-40, np.float32)) == np.float32(2.0**-140)).all()
+    assert (rung(tiny, full((1, 9), 2.0**-40, rung.types)) == np.float32(2.0**-140)).all()
 
 
 @every_rung
 def test_same_bits_everywhere(rung, gpu_rng):
     """Whatever the place in a batch, and whichever path of loads the alignment allows."""
-    a, b = random(gpu_rng, (40, 32)), random(gpu_rng, (32, 44))
+    import cupy
+
+    a, b = random(gpu_rng, (40, 32), rung.types), random(gpu_rng, (32, 44), rung.types)
     first = rung(a, b)
-    shifted = inside(gpu_rng, 40, 32, 1, 3)
+    shifted = inside(gpu_rng, 40, 32, 1, 3, rung.types)
     shifted[...] = a
     assert (rung(shifted, b) == first).all()
-    batch = rung(np.broadcast_to(a, (9, 40, 32)), b)
+    batch = rung(cupy.broadcast_to(a, (9, 40, 32)), b)
     assert (batch == first).all()
 
 
 def test_compiled_code_fits():
     """No registers spilled, no more shared memory than every device has, two blocks of the large tiles."""
-    for rung in pysimd.rungs():
+    for rung in (rung for rung in pysimd.rungs() if rung.available):
         assert rung.local_bytes == 0
         assert 0 < rung.shared_bytes <= 227 << 10
         if int(rung.number[1:]) < 16 and rung.types == "f32":
