@@ -61,6 +61,28 @@ ROW = Block(4, 8, 1, 8, 4, 8, stages=8, rate=0.62)
 
 
 @dataclass(frozen=True)
+class TensorBlock:
+    """A block that multiplies with wgmma what the tensor memory accelerator brings (wgmma_pipeline.cuh).
+
+    Attributes:
+        bm, bn: the tile of C that it computes.
+        stages: panels in shared memory.
+        threads: of the block.
+        cluster: blocks that share panels of B, their tiles one below the other.
+        stays: it takes tile after tile.
+        rate: operations of 10^12 a second with large products on an H200, measured: for choosing.
+    """
+
+    bm: int
+    bn: int
+    stages: int
+    threads: int
+    cluster: int = 1
+    stays: bool = False
+    rate: float = 0.0
+
+
+@dataclass(frozen=True)
 class Rung:
     """One row.
 
@@ -69,7 +91,7 @@ class Rung:
             and ``I`` are halves and integers.
         bm, bn: the tile of C that a block computes.
         bk: steps of k that a block brings into shared memory at a time; None where nothing is brought.
-        tm, tn: elements of C for a thread.
+        tm, tn: elements of C for ``lanes`` threads together.
         threads: of a block that compute it.
         new: what it adds to the rung before.
         covers: document and kernel, of the kernels that this rung says again.
@@ -78,6 +100,7 @@ class Rung:
         wide_c: so are rows of C written.
         stages: panels in dynamic shared memory (pipelined.cuh); 0 where shared memory is static.
         blocks: those of producers.cuh that it chooses from, the one of ``tm`` and ``tn`` first.
+        tensor_blocks: those of wgmma_pipeline.cuh that it chooses from, the one of ``bm`` and ``bn`` first.
         cuts: tiles may be cut along k (schedule.cuh).
     """
 
@@ -91,11 +114,13 @@ class Rung:
     threads: int
     new: str
     covers: tuple[tuple[str, str], ...]
+    lanes: int = 1
     inner: bool = False
     wide: bool = False
     wide_c: bool = False
     stages: int = 0
     blocks: tuple[Block, ...] = ()
+    tensor_blocks: tuple[TensorBlock, ...] = ()
     cuts: bool = False
     types: str = "f32"
     requires: str = "sm_75"
@@ -195,6 +220,31 @@ RUNGS = (
          blocks=(SQUARE, SMALL), cuts=True,
          new="bytes without tensor cores: words of four bytes along k, dp4a",
          covers=(), wide=True, wide_c=True),
+    Rung("T4", "wgmma", bm=128, bn=128, bk=64, tm=64, tn=128, lanes=128, threads=128, requires="sm_90a",
+         types="bf16f32", tensor_blocks=(TensorBlock(128, 128, stages=1, threads=128),),
+         new="a warpgroup multiplies tiles straight from shared memory, where one thread has boxes brought",
+         covers=()),
+    Rung("T5", "wgmma_producer", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
+         types="bf16f32", tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384),),
+         new="warpgroups with roles: one brings four panels ahead, two multiply 64 x 256 each",
+         covers=(), entry="{name}<{a}, {b}, {bn}, {stages}>"),
+    Rung("T6", "wgmma_persistent", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
+         types="bf16f32", tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, stays=True),),
+         new="blocks stay and take tile after tile, in groups of rows, panels of the next on their way",
+         covers=(), entry="{name}<{a}, {b}, {bn}, {stages}>"),
+    Rung("T7", "wgmma_cluster", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
+         types="bf16f32", tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, cluster=2, stays=True),),
+         new="clusters of two blocks: each brings half of B for both",
+         covers=(), entry="{name}<{a}, {b}, {bn}, {stages}>"),
+    Rung("T8", "bf16_best", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
+         types="bf16f32",
+         tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, cluster=2, stays=True, rate=665),
+                        TensorBlock(128, 256, stages=4, threads=384, stays=True, rate=650),
+                        TensorBlock(128, 128, stages=6, threads=384, cluster=2, stays=True, rate=635),
+                        TensorBlock(128, 128, stages=6, threads=384, stays=True, rate=480),
+                        TensorBlock(128, 64, stages=8, threads=384, stays=True, rate=345)),
+         new="tile and cluster from the shape",
+         covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {cluster}>"),
 )
 # fmt: on
 BY_NAME = {row.name: row for row in RUNGS}
@@ -207,8 +257,11 @@ def layouts(row: Rung) -> tuple[str, ...]:
     return LAYOUTS if row.wide else LAYOUTS[:2]
 
 
-def entry(row: Rung, a: str, b: str, block: Block | None = None) -> str:
+def entry(row: Rung, a: str, b: str, block: Block | TensorBlock | None = None) -> str:
     """The template instance of a rung for operands of these layouts, and for a block that it chooses from."""
+    if row.tensor_blocks:
+        x = block or row.tensor_blocks[0]
+        return row.entry.format(name=row.name, a=a, b=b, bn=x.bn, stages=x.stages, cluster=x.cluster)
     if row.blocks:
         x = block or row.blocks[0]
         return f"{row.name}<{a}, {b}, {x.mr}, {x.nr}, {x.wm}, {x.wn}, {x.lm}, {x.ln}, {x.stages}>"
@@ -220,8 +273,11 @@ def sum_entry(row: Rung, block: Block) -> str:
     return f"{row.name}_sum<{block.bm}, {block.bn}>"
 
 
-def dynamic_shared_bytes(row: Rung, a: str, b: str, block: Block | None = None) -> int:
+def dynamic_shared_bytes(row: Rung, a: str, b: str, block: Block | TensorBlock | None = None) -> int:
     """Shared memory that an instance is launched with: panels of eight words of k (feed.cuh). 0: it is all static."""
+    if row.tensor_blocks:
+        x = block or row.tensor_blocks[0]
+        return 1024 + x.stages * row.bk * (x.bm + x.bn) * 2  # from the next multiple of 1 KiB on
     if not row.stages and not row.blocks:
         return 0
     x = block or (row.blocks[0] if row.blocks else row)

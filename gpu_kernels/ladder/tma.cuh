@@ -52,11 +52,12 @@ __device__ inline void cluster_sync() {
     asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 }
 
-/* Arrives at the barrier that lies at this address in the shared memory of another block of the cluster. */
+/* Arrives at the barrier that lies at this address in the shared memory of another block of the cluster. Says nothing
+ * of what this thread wrote: with .release.cluster it would wait for all of the GPU's memory, at every panel. */
 __device__ inline void barrier_arrive_at(u32 barrier, u32 block) {
     asm volatile(
         "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1;"
-        "  mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there]; }" ::"r"(barrier),
+        "  mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(barrier),
         "r"(block)
         : "memory");
 }

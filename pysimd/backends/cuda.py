@@ -50,8 +50,11 @@ def kernels() -> tuple[MicroKernel, ...]:
 def why_not(row) -> str:
     """Why a row of a table cannot run here; empty if it can."""
     here = backend()
-    if here.available and int(here.features[0][3:]) < int(row.requires[3:]):
-        return f"{here.device} is {here.features[0]}: {row.name} needs {row.requires} or newer"
+    if here.available:
+        if row.requires.endswith("a") and here.features[0] != row.requires[:-1]:
+            return f"{here.device} is {here.features[0]}: {row.name} needs {row.requires}, which no other device is"
+        if int(here.features[0][3:]) < int(row.requires[3:].rstrip("a")):
+            return f"{here.device} is {here.features[0]}: {row.name} needs {row.requires} or newer"
     return here.reason
 
 

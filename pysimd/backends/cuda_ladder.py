@@ -13,7 +13,7 @@ from ..errors import ShapeError
 from ..gpu_kernels import ladder_table
 from ..ladder import Rung
 from ..ratio import Ratio
-from . import batched, cuda, cupy_arrays, gemm_blocks, gemm_launches, nvrtc
+from . import batched, cuda, cupy_arrays, gemm_blocks, gemm_launches, gemm_tensor, nvrtc
 from .gpu import current_device
 from .launches import Arranged
 
@@ -158,16 +158,17 @@ def _launches(rung: Rung, operands, options, c):
     if not gemm_launches.row_major(c):  # the swapped call: C^T = B^T A^T
         a, b, c0, c = (None if x is None else x.swapaxes(-1, -2) for x in (b, a, c0, c))
     a, b = (x if _has_adjacent(x) else x.copy(order="C") for x in (a, b))
-    if row.stages or row.blocks:
+    if row.stages or row.blocks or row.tensor_blocks:
         if a.shape[-1] >= _MOST_K:
             raise ShapeError(f"{rung.name} sums fewer than 2**31 products, k is {a.shape[-1]}: take smem_dbuf")
         arranged = Arranged(a, b, c0, c)
-        a, b = (
-            x if arranged.empty or gemm_launches.copied_by_feeds(arranged, which) else _other_way(x)
-            for which, x in enumerate((a, b))
-        )
+        fits, copied = gemm_launches.copied_by_feeds, _other_way
+        if row.tensor_blocks:
+            fits, copied = gemm_tensor.mappable, gemm_tensor.padded
+        a, b = (x if arranged.empty or fits(arranged, which) else copied(x) for which, x in enumerate((a, b)))
+    made = _tensor if row.tensor_blocks else _persistent if row.blocks else _plain
     for launch in gemm_launches.launches(row, a, b, c0, c, options.alpha, options.beta):
-        yield (_persistent if row.blocks else _plain)(row, c.shape[-2], c.shape[-1], a.shape[-1], *launch)
+        yield made(row, c.shape[-2], c.shape[-1], a.shape[-1], *launch)
 
 
 def _plain(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int, call):
@@ -205,6 +206,17 @@ def _persistent(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, l
         add((choice.cut, block.bm * block.bn // 1024), (256,), (call, schedule))
 
     return both
+
+
+def _tensor(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int, call):
+    """Blocks, or clusters of them, for which the tensor memory accelerator brings panels."""
+    device = current_device()
+    processors = _processors(device)
+    block = gemm_tensor.choose(row.tensor_blocks, m, n, k, products, processors)
+    function = _function(row.name, layout_a, layout_b, device, block)
+    shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
+    grid, arguments = gemm_tensor.arguments(block, row.bk, layout_a, layout_b, products, call, processors)
+    return partial(function, (grid,), (block.threads,), arguments, shared_mem=shared)
 
 
 @cache

@@ -14,6 +14,11 @@ from .launches import Arranged
 GEMM = np.dtype(f"V{8 * 18}")
 """The bytes of one Gemm: CuPy passes an array of one such element by value."""
 
+# fmt: off
+FIELDS = ("a", "b", "c0", "c", "m", "n", "k", "lda", "ldb", "c0_rs", "c0_cs", "ldc",
+          "a_batch", "b_batch", "c0_batch", "c_batch", "c_vector", "factors")
+# fmt: on
+
 _MOST_BLOCKS = (1 << 31) - 1
 
 

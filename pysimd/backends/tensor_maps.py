@@ -1,4 +1,4 @@
-"""Descriptions of matrices for the tensor memory accelerator of CUDA devices from sm_90 on (gpu_kernels/ladder/tma.cuh).
+"""Descriptions of matrices for the tensor memory accelerator of CUDA devices, sm_90 (gpu_kernels/ladder/tma.cuh).
 
 The driver makes them (``cuTensorMapEncodeTiled``); CuPy has no call for that, so ctypes asks its library.
 """
@@ -37,9 +37,8 @@ def _encode():
     try:
         function = ctypes.CDLL(name).cuTensorMapEncodeTiled
     except (OSError, AttributeError) as problem:
-        raise UnavailableError(
-            f"{name} has no cuTensorMapEncodeTiled ({problem}): update the driver to CUDA 12 or newer"
-        )
+        message = f"{name} has no cuTensorMapEncodeTiled: update the driver to CUDA 12 or newer"
+        raise UnavailableError(message) from problem
     function.restype = ctypes.c_int
     return function
 

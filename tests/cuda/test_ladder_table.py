@@ -67,10 +67,12 @@ def test_header_says_what_the_row_says(row):
     assert first.startswith(f"/* {row.name}, {row.number}: ")
     assert set(LABELS) == set(labels)
     tile = f"{row.bm} x {row.bn}" + (f" x {row.bk}" if row.bk else "")
-    assert labels["tile"].startswith(f"{tile}, {row.tm} x {row.tn} a thread")
+    together = {1: "thread", 32: "warp", 128: "warpgroup"}[row.lanes]
+    assert labels["tile"].startswith(f"{tile}, {row.tm} x {row.tn} a {together}")
     assert f"= {row.macs / row.loads:.2f}" in labels["ratio"]
     assert labels["needs"].startswith(row.requires)
-    assert labels["launch"].startswith(f"{row.threads + (128 if row.blocks else 0)} threads")
+    others = 128 if row.blocks or (row.tensor_blocks and row.threads > 128) else 0
+    assert labels["launch"].startswith(f"{row.threads + others} threads")
     for document, kernel in row.covers:
         said = labels["covers"].replace(",", ";")
         assert document in said
@@ -79,7 +81,9 @@ def test_header_says_what_the_row_says(row):
 
 @every_row
 def test_tile_is_divided_among_the_threads(row):
-    assert row.bm * row.bn == row.tm * row.tn * row.threads
+    at_a_time = row.tm * row.tn * row.threads // row.lanes
+    assert row.bm * row.bn % at_a_time == 0
+    assert row.bm * row.bn == at_a_time or row.lanes > 1
     assert row.types in dtypes.FAMILIES
 
 

@@ -1,0 +1,71 @@
+/* half_panel.cuh: the part of one operand of 16-bit elements that a block multiplies at a time, on its way from global to
+ * shared memory.
+ *
+ * A panel is R rows of A (columns of B) by K steps of k, in lines as they lie in memory: R lines of K elements ALONG_K, K
+ * lines of R elements ALONG_R. A line is made of pieces of 16 bytes, and Place says where they are. What lies outside the
+ * operand is 0 and is not read.
+ */
+
+/* Lines one after the other, each with 16 bytes to spare: pieces below each other are on different banks. */
+template <int PIECES>
+struct Padded {
+    static constexpr int PITCH = 16 * PIECES + 16;
+    __device__ static u32 at(int line, int piece) { return (u32)(line * PITCH + piece * 16); }
+};
+
+/* Without room to spare: in every line the pieces are in another order, eight lines in eight orders. Lines of four pieces
+ * are taken two together, 128 bytes. A step of eight lines changes no order. */
+template <int PIECES>
+struct Swizzled {
+    static_assert(PIECES == 4 || PIECES % 8 == 0, "");
+    static constexpr int PITCH = 16 * PIECES;
+    __device__ static u32 at(int line, int piece) {
+        return (u32)(line * PITCH + (piece ^ (PIECES == 4 ? line / 2 % 4 : line % 8)) * 16);
+    }
+};
+
+template <Layout L, int R, int K, int THREADS, template <int> class Where>
+struct HalfPanel {
+    static constexpr int LINES = along_k(L) ? R : K, PIECES = (along_k(L) ? K : R) / 8;
+    static constexpr int STEP = THREADS / PIECES, TURNS = LINES / STEP;
+    static_assert(THREADS % PIECES == 0 && LINES % STEP == 0 && STEP % 8 == 0, "every thread brings as many pieces");
+    typedef Where<PIECES> Place;
+    static constexpr int BYTES = LINES * Place::PITCH;
+
+    const u16* from;
+    i64 step, next;
+    u32 to;
+    int line, along, r_left; /* this thread's first piece; rows (columns) that exist, from the tile's first on */
+
+    __device__ HalfPanel(const void* operand, i64 ld, i64 first, i64 count)
+        : step(STEP * ld), next(along_k(L) ? K : K * ld) {
+        line = (int)threadIdx.x / PIECES, along = (int)threadIdx.x % PIECES * 8;
+        to = Place::at(line, along / 8);
+        r_left = (int)(count - first < R ? count - first : R);
+        from = (const u16*)operand + (along_k(L) ? (first + line) * ld + along : line * ld + first + along);
+    }
+
+    /* The next K steps, of which k_left exist, into the panel at this address. */
+    __device__ void fill(u32 panel, int k_left) {
+        int left = (along_k(L) ? k_left : r_left) - along, lines = (along_k(L) ? r_left : k_left) - line;
+        if constexpr (width(L) == 4) {
+#pragma unroll
+            for (int i = 0; i < TURNS; ++i) {
+                bool there = i * STEP < lines && left > 0;
+                copy16(panel + to + i * STEP * Place::PITCH, from + (there ? i * step : 0), there ? 16 : 0);
+            }
+        } else {
+#pragma unroll 1
+            for (int i = 0; i < TURNS; ++i) {
+                u32 word[4];
+#pragma unroll
+                for (int w = 0; w < 8; ++w) {
+                    u32 x = i * STEP < lines && w < left ? __ldg(from + i * step + w) : 0;
+                    word[w / 2] = w % 2 ? word[w / 2] | x << 16 : x;
+                }
+                shared_store4(panel + to + i * STEP * Place::PITCH, word[0], word[1], word[2], word[3]);
+            }
+        }
+        from += next;
+    }
+};

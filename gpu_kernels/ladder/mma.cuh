@@ -1,0 +1,66 @@
+/* mma.cuh: fragments of 16-bit elements from shared memory, and their products by the tensor cores of sm_80 (PTX ISA, "Matrix
+ * multiply-accumulate operation using mma instruction").
+ *
+ * A fragment is 16 rows of A (columns of B) by 16 k in four words a lane, of a square of 8 x 8 each:
+ *
+ *     word 0   rows 0 to 7, k 0 to 7        word 2   rows 0 to 7, k 8 to 15
+ *     word 1   rows 8 to 15, k 0 to 7       word 3   rows 8 to 15, k 8 to 15
+ *
+ * A lane's word has row lane / 4 of its square and two k from lane % 4 * 2 on. So a fragment of A is what mma takes, and
+ * words 0 and 2 of one of B, or 1 and 3, are the eight columns that it takes.
+ */
+
+/* Four squares; lane 8 s + i names the line i of square s: 16 bytes of shared memory. TURNED where lines are along rows. */
+template <bool TURNED>
+__device__ inline void load_squares(u32 (&x)[4], u32 line) {
+    if constexpr (TURNED)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                     : "r"(line));
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                     : "r"(line));
+}
+
+/* d (16 x 8) += A (16 x 16) B (16 x 8). A lane has rows lane / 4 and 8 more, and of each the columns lane % 4 * 2 and the
+ * next. */
+__device__ inline void multiply_f16(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+/* Fragment i of the rows from `row` on, at step k of 16, of a panel (half_panel.cuh): what this lane gives load_squares.
+ * first() once, then at() with what first() gave, plus the panel's address: a multiple of 128, so that the order of the
+ * pieces can be changed from one fragment to the next without counting lines again. */
+template <Layout L, class Place>
+struct Squares {
+    __device__ static u32 first(int row) {
+        int lane = threadIdx.x % 32;
+        return along_k(L) ? Place::at(row + lane % 16, lane / 16)
+                          : Place::at(lane / 16 * 8 + lane % 8, row / 8 + lane / 8 % 2);
+    }
+    __device__ static u32 at(u32 first, int i, int k) {
+        return along_k(L) ? (first ^ 32 * k) + i * 16 * Place::PITCH : (first ^ 32 * i) + k * 16 * Place::PITCH;
+    }
+};
+
+/* A warp's sums into C of a product from row i and column j on. Two neighbouring lanes have two columns each of two rows:
+ * they exchange, so that each has four of one row. */
+template <int TM, int TN>
+__device__ inline void store_squares(const Gemm& p, u32 product, i64 i, i64 j, const float (&sum)[TM / 16][TN / 8][4]) {
+    int lane = threadIdx.x % 32, below = lane % 2;
+    i += lane / 4 + 8 * below, j += lane % 4 / 2 * 4;
+#pragma unroll
+    for (int r = 0; r < TM / 16; ++r)
+#pragma unroll
+        for (int c = 0; c < TN / 8; ++c) {
+            const float* x = sum[r][c];
+            float y[2];
+#pragma unroll
+            for (int w = 0; w < 2; ++w) y[w] = __shfl_xor_sync(0xffffffff, below ? x[w] : x[2 + w], 1);
+            float row[4] = {below ? y[0] : x[0], below ? y[1] : x[1], below ? x[2] : y[0], below ? x[3] : y[1]};
+            store_row<4>(p, product, i + 16 * r, j + 8 * c, row);
+        }
+}
