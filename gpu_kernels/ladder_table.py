@@ -88,7 +88,7 @@ class Rung:
 
     Attributes:
         number: place in the ladder: ``S0`` to ``S15`` are those of the documents, ``S16`` onwards go beyond them, ``H``
-            and ``I`` are halves and integers.
+            and ``I`` are halves and integers, ``T`` tensor cores.
         bm, bn: the tile of C that a block computes.
         bk: steps of k that a block brings into shared memory at a time; None where nothing is brought.
         tm, tn: elements of C for ``lanes`` threads together.
@@ -98,7 +98,9 @@ class Rung:
         inner: every element of C is summed by itself, so that nothing in registers is used twice.
         wide: operands whose memory allows it are read in pieces of 16 bytes.
         wide_c: so are rows of C written.
-        stages: panels in dynamic shared memory (pipelined.cuh); 0 where shared memory is static.
+        stages: panels in dynamic shared memory; 0 where shared memory is static.
+        line_pad: bytes after each line of those, where they are of 16-bit elements (half_panel.cuh); None where they are
+            of words (feed.cuh).
         blocks: those of producers.cuh that it chooses from, the one of ``tm`` and ``tn`` first.
         tensor_blocks: those of wgmma_pipeline.cuh that it chooses from, the one of ``bm`` and ``bn`` first.
         cuts: tiles may be cut along k (schedule.cuh).
@@ -119,6 +121,7 @@ class Rung:
     wide: bool = False
     wide_c: bool = False
     stages: int = 0
+    line_pad: int | None = None
     blocks: tuple[Block, ...] = ()
     tensor_blocks: tuple[TensorBlock, ...] = ()
     cuts: bool = False
@@ -132,12 +135,12 @@ class Rung:
 
     @property
     def macs(self) -> int:
-        """Multiply-adds of a thread for one k."""
+        """Multiply-adds for one k, of the threads that share a tile."""
         return self.tm * self.tn
 
     @property
     def loads(self) -> int:
-        """Elements that a thread reads for them, from shared memory or, without it, from global memory."""
+        """Elements that they read for those, from shared memory or, without it, from global memory."""
         return 2 * self.macs if self.inner else self.tm + self.tn
 
 
@@ -220,6 +223,17 @@ RUNGS = (
          blocks=(SQUARE, SMALL), cuts=True,
          new="bytes without tensor cores: words of four bytes along k, dp4a",
          covers=(), wide=True, wide_c=True),
+    Rung("T1", "wmma_naive", bm=32, bn=32, bk=None, tm=16, tn=16, lanes=32, threads=128, types="f16f32",
+         new="tensor cores: a warp multiplies 16 x 16 by 16 x 16 at once, fragments from global memory",
+         covers=(), wide_c=True),
+    Rung("T2", "wmma_smem", bm=128, bn=256, bk=64, tm=64, tn=64, lanes=32, threads=256, requires="sm_80",
+         types="f16f32", stages=3, line_pad=16,
+         new="sixteen fragments of sums a warp, panels in shared memory that asynchronous copies bring",
+         covers=(), wide=True, wide_c=True),
+    Rung("T3", "mma_sync", bm=128, bn=256, bk=64, tm=64, tn=64, lanes=32, threads=256, requires="sm_80",
+         types="f16f32", stages=3, line_pad=0,
+         new="the instruction itself: fragments read a step ahead, lines swizzled instead of padded",
+         covers=(), wide=True, wide_c=True),
     Rung("T4", "wgmma", bm=128, bn=128, bk=64, tm=64, tn=128, lanes=128, threads=128, requires="sm_90a",
          types="bf16f32", tensor_blocks=(TensorBlock(128, 128, stages=1, threads=128),),
          new="a warpgroup multiplies tiles straight from shared memory, where one thread has boxes brought",
@@ -274,15 +288,19 @@ def sum_entry(row: Rung, block: Block) -> str:
 
 
 def dynamic_shared_bytes(row: Rung, a: str, b: str, block: Block | TensorBlock | None = None) -> int:
-    """Shared memory that an instance is launched with: panels of eight words of k (feed.cuh). 0: it is all static."""
+    """Shared memory that an instance is launched with: panels. 0: it is all static."""
     if row.tensor_blocks:
         x = block or row.tensor_blocks[0]
         return 1024 + x.stages * row.bk * (x.bm + x.bn) * 2  # from the next multiple of 1 KiB on
     if not row.stages and not row.blocks:
         return 0
+    if row.line_pad is not None:
+        panels = ((row.bm, a), (row.bn, b))
+        lines = ((r, row.bk) if layout.startswith("ALONG_K") else (row.bk, r) for r, layout in panels)
+        return row.stages * sum(count * (2 * length + row.line_pad) for count, length in lines)
     x = block or (row.blocks[0] if row.blocks else row)
     rows = x.bm + x.bn + sum(4 for layout in (a, b) if layout.startswith("ALONG_K"))
-    return x.stages * 8 * rows * 4
+    return x.stages * 8 * rows * 4  # of eight words of k
 
 
 def row_major(row: Rung) -> tuple[str, str]:

@@ -50,6 +50,17 @@ __device__ inline const Tile& tile_of(const Gemm& p) {
     return t;
 }
 
+/* Blocks in rows of GROUP tiles: what runs at the same time shares rows of A and columns of B. */
+template <int BM, int BN, int GROUP>
+__device__ inline Tile grouped_tile(const Gemm& p) {
+    u32 down = (u32)((p.m + BM - 1) / BM), across = (u32)((p.n + BN - 1) / BN);
+    u32 product = blockIdx.x / (down * across), rest = blockIdx.x - product * (down * across);
+    if (GROUP == 1) return {product, rest / across, rest % across};
+    u32 group = rest / (GROUP * across), in_group = rest - group * GROUP * across,
+        height = min(GROUP, down - group * GROUP);
+    return {product, group * GROUP + in_group % height, in_group / height};
+}
+
 /* alpha * sum + beta * C0. Adding -0 changes nothing, -0 included. */
 __device__ inline float result(const Gemm& p, float sum) { return multiply_add(p.alpha, sum, -0.0f); }
 __device__ inline float result(const Gemm& p, float sum, float c0) { return multiply_add(p.beta, c0, result(p, sum)); }

@@ -52,7 +52,7 @@ struct HalfPanel {
 #pragma unroll
             for (int i = 0; i < TURNS; ++i) {
                 bool there = i * STEP < lines && left > 0;
-                copy16(panel + to + i * STEP * Place::PITCH, from + (there ? i * step : 0), there ? 16 : 0);
+                copy16(panel + to + i * STEP * Place::PITCH, from + i * step, there ? 16 : 0);
             }
         } else {
 #pragma unroll 1

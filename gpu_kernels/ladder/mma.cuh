@@ -1,14 +1,17 @@
 /* mma.cuh: fragments of 16-bit elements from shared memory, and their products by the tensor cores of sm_80 (PTX ISA, "Matrix
  * multiply-accumulate operation using mma instruction").
  *
- * A fragment is 16 rows of A (columns of B) by 16 k in four words a lane, of a square of 8 x 8 each:
+ * A fragment is 16 rows of A (columns of B) by 16 k in four words a lane, of a square of 8 x 8 each. The squares of A are
+ * taken down first, as mma takes them; those of B along k first, so that words 0 and 1 are eight columns, and 2 and 3 the
+ * next: pairs of registers.
  *
- *     word 0   rows 0 to 7, k 0 to 7        word 2   rows 0 to 7, k 8 to 15
- *     word 1   rows 8 to 15, k 0 to 7       word 3   rows 8 to 15, k 8 to 15
+ *     A   rows 0 to 7   0  2         B   columns 0 to 7   0  1
+ *         rows 8 to 15  1  3             columns 8 to 15  2  3
+ *                       k 0 to 7, 8 to 15                 k 0 to 7, 8 to 15
  *
- * A lane's word has row lane / 4 of its square and two k from lane % 4 * 2 on. So a fragment of A is what mma takes, and
- * words 0 and 2 of one of B, or 1 and 3, are the eight columns that it takes.
+ * A lane's word has row lane / 4 of its square and two k from lane % 4 * 2 on.
  */
+enum Side { SIDE_A, SIDE_B };
 
 /* Four squares; lane 8 s + i names the line i of square s: 16 bytes of shared memory. TURNED where lines are along rows. */
 template <bool TURNED>
@@ -34,12 +37,12 @@ __device__ inline void multiply_f16(float (&d)[4], const u32 (&a)[4], u32 b0, u3
 /* Fragment i of the rows from `row` on, at step k of 16, of a panel (half_panel.cuh): what this lane gives load_squares.
  * first() once, then at() with what first() gave, plus the panel's address: a multiple of 128, so that the order of the
  * pieces can be changed from one fragment to the next without counting lines again. */
-template <Layout L, class Place>
+template <Side S, Layout L, class Place>
 struct Squares {
     __device__ static u32 first(int row) {
-        int lane = threadIdx.x % 32;
-        return along_k(L) ? Place::at(row + lane % 16, lane / 16)
-                          : Place::at(lane / 16 * 8 + lane % 8, row / 8 + lane / 8 % 2);
+        int line = threadIdx.x % 8, square = threadIdx.x % 32 / 8;
+        int down = S == SIDE_A ? square % 2 : square / 2, along = S == SIDE_A ? square / 2 : square % 2;
+        return along_k(L) ? Place::at(row + 8 * down + line, along) : Place::at(8 * along + line, row / 8 + down);
     }
     __device__ static u32 at(u32 first, int i, int k) {
         return along_k(L) ? (first ^ 32 * k) + i * 16 * Place::PITCH : (first ^ 32 * i) + k * 16 * Place::PITCH;

@@ -28,8 +28,8 @@ template <Layout LA, Layout LB>
 __global__ void __launch_bounds__(THREADS, 1) mma_sync(const __grid_constant__ Gemm p) {
     typedef HalfPanel<LA, BM, BK, THREADS, Swizzled> PanelA;
     typedef HalfPanel<LB, BN, BK, THREADS, Swizzled> PanelB;
-    typedef Squares<LA, typename PanelA::Place> A;
-    typedef Squares<LB, typename PanelB::Place> B;
+    typedef Squares<SIDE_A, LA, typename PanelA::Place> A;
+    typedef Squares<SIDE_B, LB, typename PanelB::Place> B;
     constexpr int STAGE = PanelA::BYTES + PanelB::BYTES, STEPS = BK / 16;
     extern __shared__ __align__(128) u32 panels[];
     Tile t = grouped_tile<BM, BN, GROUP>(p);
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(THREADS, 1) mma_sync(const __grid_constant__ G
                 for (int x = 0; x < TN / 8; ++x) {
                     int j = i % 2 ? TN / 8 - 1 - x : x; /* to and fro */
                     const u32(&f)[4] = fb[step % 2][j / 2];
-                    multiply_f16(sum[i][j], fa[step % 2][i], f[j % 2], f[j % 2 + 2]);
+                    multiply_f16(sum[i][j], fa[step % 2][i], f[j % 2 * 2], f[j % 2 * 2 + 1]);
                 }
         }
         here = next;

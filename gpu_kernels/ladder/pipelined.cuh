@@ -1,16 +1,5 @@
 /* pipelined.cuh: a block of 256 threads that multiplies one panel while STAGES - 1 others are on their way. */
 
-/* Blocks in rows of GROUP tiles: what runs at the same time shares rows of A and columns of B. */
-template <int BM, int BN, int GROUP>
-__device__ inline Tile grouped_tile(const Gemm& p) {
-    u32 down = (u32)((p.m + BM - 1) / BM), across = (u32)((p.n + BN - 1) / BN);
-    u32 product = blockIdx.x / (down * across), rest = blockIdx.x - product * (down * across);
-    if (GROUP == 1) return {product, rest / across, rest % across};
-    u32 group = rest / (GROUP * across), in_group = rest - group * GROUP * across,
-        height = min(GROUP, down - group * GROUP);
-    return {product, group * GROUP + in_group % height, in_group / height};
-}
-
 template <int STAGES, int GROUP, Layout LA, Layout LB>
 __device__ __forceinline__ void pipelined(const Gemm& p) {
     constexpr int BM = 128, BN = 256, BK = 8, TM = 16, TN = 8, THREADS = 256;

@@ -1,0 +1,20 @@
+/* wmma.cuh: the fragments of mma.h, 16 x 16 x 16 halves with float sums, for operands in either layout: a matrix with k
+ * along its lines is row-major for A and column-major for B. */
+#include <cuda_fp16.h>
+
+using namespace nvcuda;
+
+template <bool ROWS>
+struct Major {
+    typedef wmma::row_major Order;
+};
+template <>
+struct Major<false> {
+    typedef wmma::col_major Order;
+};
+
+template <Layout L>
+using FragmentA = wmma::fragment<wmma::matrix_a, 16, 16, 16, half, typename Major<along_k(L)>::Order>;
+template <Layout L>
+using FragmentB = wmma::fragment<wmma::matrix_b, 16, 16, 16, half, typename Major<!along_k(L)>::Order>;
+typedef wmma::fragment<wmma::accumulator, 16, 16, 16, float> Sums;
