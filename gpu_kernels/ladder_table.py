@@ -71,6 +71,8 @@ class TensorBlock:
         cluster: blocks that share panels of B, their tiles one below the other.
         stays: it takes tile after tile.
         rate: operations of 10^12 a second with large products on an H200, measured: for choosing.
+        least: multiply-adds of a product from which on it is chosen. A cluster needs less power, which counts when the
+            device is at its limit, and more time to begin and to end.
     """
 
     bm: int
@@ -80,6 +82,7 @@ class TensorBlock:
     cluster: int = 1
     stays: bool = False
     rate: float = 0.0
+    least: int = 0
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,9 @@ class Rung:
         blocks: those of producers.cuh that it chooses from, the one of ``tm`` and ``tn`` first.
         tensor_blocks: those of wgmma_pipeline.cuh that it chooses from, the one of ``bm`` and ``bn`` first.
         cuts: tiles may be cut along k (schedule.cuh).
+        splits: a launch before it writes the parts of which its operands are sums.
+        tma_c: C is stored by the tensor memory accelerator.
+        roundings: the error is at most ``(k + roundings) u |A| |B|``.
     """
 
     number: str
@@ -125,6 +131,9 @@ class Rung:
     blocks: tuple[Block, ...] = ()
     tensor_blocks: tuple[TensorBlock, ...] = ()
     cuts: bool = False
+    splits: bool = False
+    tma_c: bool = False
+    roundings: int = 3
     types: str = "f32"
     requires: str = "sm_75"
     entry: str = "{name}<{a}, {b}>"
@@ -250,15 +259,26 @@ RUNGS = (
          types="bf16f32", tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, cluster=2, stays=True),),
          new="clusters of two blocks: each brings half of B for both",
          covers=(), entry="{name}<{a}, {b}, {bn}, {stages}>"),
-    Rung("T8", "bf16_best", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
+    Rung("T8", "wgmma_store", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
+         types="bf16f32", tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, cluster=2, stays=True),),
+         tma_c=True,
+         new="tiles go out by way of shared memory, whole lines at a time, while the next part is written there",
+         covers=(), entry="{name}<{a}, {b}, {bn}, {stages}>"),
+    Rung("T9", "bf16_best", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
          types="bf16f32",
-         tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, cluster=2, stays=True, rate=665),
+         tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, cluster=2, stays=True, rate=665, least=1 << 38),
                         TensorBlock(128, 256, stages=4, threads=384, stays=True, rate=650),
-                        TensorBlock(128, 128, stages=6, threads=384, cluster=2, stays=True, rate=635),
                         TensorBlock(128, 128, stages=6, threads=384, stays=True, rate=480),
                         TensorBlock(128, 64, stages=8, threads=384, stays=True, rate=345)),
+         tma_c=True,
          new="tile and cluster from the shape",
          covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {cluster}>"),
+    Rung("T10", "tf32x3", bm=128, bn=128, bk=32, tm=64, tn=128, lanes=128, threads=256, requires="sm_90a",
+         tensor_blocks=(TensorBlock(128, 128, stages=3, threads=384, cluster=2, stays=True, rate=110),
+                        TensorBlock(128, 128, stages=3, threads=384, stays=True, rate=100)), splits=True, tma_c=True,
+         roundings=15,
+         new="floats as sums of two numbers that tensor cores take: three products, and an error like that of float",
+         covers=(), entry="{name}<{bn}, {stages}, {cluster}>"),
 )
 # fmt: on
 BY_NAME = {row.name: row for row in RUNGS}
@@ -287,11 +307,16 @@ def sum_entry(row: Rung, block: Block) -> str:
     return f"{row.name}_sum<{block.bm}, {block.bn}>"
 
 
+def split_entry(row: Rung, layout: str) -> str:
+    """The template instance that writes the parts of an operand."""
+    return f"{row.name}_split<{layout}>"
+
+
 def dynamic_shared_bytes(row: Rung, a: str, b: str, block: Block | TensorBlock | None = None) -> int:
     """Shared memory that an instance is launched with: panels. 0: it is all static."""
     if row.tensor_blocks:
-        x = block or row.tensor_blocks[0]
-        return 1024 + x.stages * row.bk * (x.bm + x.bn) * 2  # from the next multiple of 1 KiB on
+        x = block or row.tensor_blocks[0]  # from a multiple of 1 KiB on
+        return 1024 + x.stages * row.bk * (x.bm + x.bn) * (8 if row.splits else 2) + (32 << 10) * row.tma_c
     if not row.stages and not row.blocks:
         return 0
     if row.line_pad is not None:
@@ -314,6 +339,6 @@ LARGE = 1 << 30
 
 def best(types: str, m: int, n: int, k: int) -> str | None:
     """Name of the rung that ``gemm`` and ``matmul`` take; None where another way is faster, or the only one."""
-    if types == "i8i32":
-        return "i8_dp4a_gemm"
+    if types in ("i8i32", "bf16f32"):
+        return {"i8i32": "i8_dp4a_gemm", "bf16f32": "bf16_best"}[types]
     return "f32_best" if types == "f32" and m * n * k >= LARGE else None

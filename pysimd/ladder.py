@@ -26,6 +26,7 @@ class Rung:
         tm, tn: elements of C for a thread.
         threads: threads of a block.
         ratio: multiply-adds of a thread beside the elements that it reads for them, for one step of k.
+        roundings: the error is at most ``(k + roundings) u |A| |B|``, with u the round-off of the sums' type.
         requires: the features the device must have.
         available: whether it can run on this machine.
         unavailable_reason: why not, and what to do; empty if available.
@@ -45,6 +46,7 @@ class Rung:
     tn: int
     threads: int
     ratio: Ratio
+    roundings: int
     requires: tuple[str, ...]
     available: bool
     unavailable_reason: str

@@ -60,9 +60,9 @@ def wide(x: np.ndarray, dtype) -> np.ndarray:
     return x.astype(dtype)
 
 
-def check(result: np.ndarray, types: str, a, b, c=None) -> None:
+def check(result: np.ndarray, types: str, a, b, c=None, roundings=3) -> None:
     """Assert that ``result`` is ``c + a @ b``: integers exactly (modulo 2**32), floats within DESIGN's bound
-    ``(K + 3) u (|A||B| + |C0|)``, NaN and infinity exactly where IEEE arithmetic puts them."""
+    ``(K + roundings) u (|A||B| + |C0|)``, NaN and infinity exactly where IEEE arithmetic puts them."""
     kind = family(types)
     assert result.dtype.name == kind.c, f"result is {result.dtype.name}, expected {kind.c}"
     if kind.c == "int32":
@@ -82,7 +82,7 @@ def check(result: np.ndarray, types: str, a, b, c=None) -> None:
             expected, magnitude = expected + wide(c, number), magnitude + np.abs(wide(c, number))
         _same_shape(result, expected)
         error = np.abs(result.astype(number) - expected)
-        bound = (a.shape[-1] + 3) * kind.roundoff * magnitude
+        bound = (a.shape[-1] + roundings) * kind.roundoff * magnitude
         finite = np.isfinite(expected)
         special = np.where(np.isnan(expected), np.isnan(result), result == expected)
         _none_wrong(~np.where(finite, error <= bound, special), result, expected, bound)

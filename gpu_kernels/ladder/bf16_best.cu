@@ -1,4 +1,4 @@
-/* bf16_best, T8: tile and cluster from the shape.
+/* bf16_best, T9: tile and cluster from the shape.
  *
  * step      products with few tiles get smaller ones, 128 x 128 or 128 x 64; the tile below is what large products
  *           get (gemm_tensor.py).
@@ -14,7 +14,7 @@
  * lanes     128
  * launch    384 threads a block, 128 of them for one that brings; as many blocks as the
  *           device has multiprocessors, in clusters of two or alone
- * smem      up to 193 KiB, dynamic
+ * smem      up to 225 KiB, dynamic
  */
 #include "vector.cuh"
 #include "gemm.cuh"
@@ -22,11 +22,13 @@
 #include "async.cuh"
 #include "tma.cuh"
 #include "wgmma.cuh"
+#include "ring.cuh"
 #include "wgmma_pipeline.cuh"
 
 template <Layout LA, Layout LB, int BN, int STAGES, int CLUSTER>
 __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(384, 1)
     bf16_best(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s,
-              const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b) {
-    tensor_products<LA, LB, BN, STAGES, CLUSTER>(p, s, map_a, map_b);
+              const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
+              const __grid_constant__ TensorMap map_c) {
+    tensor_products<LA, LB, BN, STAGES, CLUSTER>(p, s, map_a, map_b, &map_c);
 }

@@ -32,6 +32,21 @@ __device__ inline void tma_load_for(u16 blocks, u32 to, const TensorMap& map, u3
         : "memory");
 }
 
+/* The other way: a box in shared memory into a matrix, as far as the matrix has a place for it. What was written to it
+ * must have been made known to the accelerator by each writer. */
+__device__ inline void tma_store(const TensorMap& map, u32 from, int x, int y, int z) {
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(&map),
+                 "r"(from), "r"(x), "r"(y), "r"(z)
+                 : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+/* Waits until all boxes but the last N that this thread has stored were read from shared memory. */
+template <int N>
+__device__ inline void tma_stores_wait() {
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(N) : "memory");
+}
+__device__ inline void writes_are_known_to_tma() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
 /* Arrives, and makes the phase wait for so many bytes of boxes. */
 __device__ inline void barrier_expect(u32 barrier, u32 bytes) {
     asm volatile("{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1; }" ::"r"(barrier), "r"(bytes)

@@ -62,6 +62,18 @@ __device__ inline void multiply_bf16(float (&d)[32], u64 a, u64 b, int adds) {
                  : "l"(a), "l"(b), "r"(adds), "n"(!along_k(LA)), "n"(!along_k(LB)));
 }
 
+/* d (64 x 128) += A (64 x 8) B (8 x 128) of floats, of which the tensor cores take 11 bits; both along k. */
+__device__ inline void multiply_tf32(float (&d)[64], u64 a, u64 b, int adds) {
+    asm volatile("{ .reg .pred adds; setp.ne.b32 adds, %66, 0;"
+                 "  wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5)
+                 "%60,%61,%62,%63}, %64, %65, adds, 1, 1; }"
+                 : SUMS64(0)
+                 : "l"(a), "l"(b), "r"(adds));
+}
+
+/* Sums that were waited for: what reads them stays behind the wait. */
+__device__ inline void wgmma_done(float (&d)[64]) { asm volatile("" : SUMS64(0)::"memory"); }
+
 /* A tile of R rows of an operand of 16-bit elements: boxes from (first_r, first_k) on. */
 template <Layout L, int R, class Load>
 __device__ inline void load_tile(u32 to, int first_r, int first_k, const Load& load) {
@@ -98,5 +110,37 @@ __device__ inline void store_tile(const Gemm& p, u32 product, i64 i, i64 j, cons
                     float sum = d[4 * x + 2 * below + w];
                     c[8 * x + w] = p.c0 ? result(p, sum, c0[(8 * x + w) * p.c0_cs]) : result(p, sum);
                 }
+    }
+}
+
+constexpr int STORE_BYTES = 64 * 32 * 4, STORE_BOXES = 2; /* of C, 64 rows by 32 columns; a warpgroup's, in turn */
+
+/* What c_vector of a Gemm is where map_c is that of C: rows at multiples of 16 bytes, and no C0. */
+constexpr i64 BY_MAP = 2;
+
+/* The same by way of shared memory, from where the tensor memory accelerator stores whole lines while the next box is
+ * written; it knows where C ends. `boxes` is for this warpgroup. */
+template <int N>
+__device__ inline void store_tile(const Gemm& p, const TensorMap& map_c, u32 boxes, int product, int i, int j,
+                                  const float (&d)[N / 2]) {
+    int thread = threadIdx.x % 128, lane = thread % 32, row = thread / 32 * 16 + lane / 4;
+    auto together = [] { asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory"); };
+#pragma unroll
+    for (int box = 0; box < N / 32; ++box) {
+        u32 to = boxes + box % STORE_BOXES * STORE_BYTES;
+        if (thread == 0) tma_stores_wait<STORE_BOXES - 1>();
+        together();
+#pragma unroll
+        for (int x = 0; x < 8; ++x) {
+            const float* sum = &d[16 * box + 2 * x];
+            /* 8 bytes of a piece of 16; pieces of a row change places with the row (128-byte swizzle). */
+            u32 below = x % 2 * 8, piece = (x / 2 * 2 + lane % 4 / 2) ^ (row % 8);
+            asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to + (row + below) * 128 + piece * 16 + lane % 2 * 8),
+                         "f"(result(p, sum[0])), "f"(result(p, sum[1]))
+                         : "memory");
+        }
+        writes_are_known_to_tma();
+        together();
+        if (thread == 0) tma_store(map_c, to, j + 32 * box, i, product);
     }
 }

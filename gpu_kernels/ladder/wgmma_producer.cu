@@ -22,6 +22,7 @@
 #include "async.cuh"
 #include "tma.cuh"
 #include "wgmma.cuh"
+#include "ring.cuh"
 #include "wgmma_pipeline.cuh"
 
 template <Layout LA, Layout LB, int BN, int STAGES>

@@ -47,6 +47,7 @@ def _rung(row: ladder_table.Rung) -> Rung:
         tn=row.tn,
         threads=row.threads,
         ratio=Ratio(macs=row.macs, loads=row.loads, load_bytes=_element_bytes(row) * row.loads),
+        roundings=row.roundings,
         requires=(row.requires,),
         available=not reason,
         unavailable_reason=reason,
@@ -85,6 +86,13 @@ def _function(name: str, layout_a: str, layout_b: str, device: int, block: ladde
 def _sum_function(name: str, block: ladder_table.Block, device: int):
     row = ladder_table.BY_NAME[name]
     entry = ladder_table.sum_entry(row, block)
+    return _module(row.source, entry, device).get_function(entry)
+
+
+@cache
+def _split_function(name: str, layout: str, device: int):
+    row = ladder_table.BY_NAME[name]
+    entry = ladder_table.split_entry(row, layout)
     return _module(row.source, entry, device).get_function(entry)
 
 
@@ -163,7 +171,7 @@ def _launches(rung: Rung, operands, options, c):
             raise ShapeError(f"{rung.name} sums fewer than 2**31 products, k is {a.shape[-1]}: take smem_dbuf")
         arranged = Arranged(a, b, c0, c)
         fits, copied = gemm_launches.copied_by_feeds, _other_way
-        if row.tensor_blocks:
+        if row.tensor_blocks and not row.splits:
             fits, copied = gemm_tensor.mappable, gemm_tensor.padded
         a, b = (x if arranged.empty or fits(arranged, which) else copied(x) for which, x in enumerate((a, b)))
     made = _tensor if row.tensor_blocks else _persistent if row.blocks else _plain
@@ -215,7 +223,18 @@ def _tensor(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layou
     block = gemm_tensor.choose(row.tensor_blocks, m, n, k, products, processors)
     function = _function(row.name, layout_a, layout_b, device, block)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
-    grid, arguments = gemm_tensor.arguments(block, row.bk, layout_a, layout_b, products, call, processors)
+    if row.splits:
+        splitters = [_split_function(row.name, layout, device) for layout in (layout_a, layout_b)]
+
+        def all_three() -> None:
+            parts, grid, arguments = gemm_tensor.split_arguments(block, row, products, call, processors)
+            for splitter, part in zip(splitters, parts, strict=True):
+                if k:
+                    splitter((min(part.tiles, 16 * processors),), (256,), (part.split,))
+            function((grid,), (block.threads,), arguments, shared_mem=shared)
+
+        return all_three
+    grid, arguments = gemm_tensor.arguments(block, row, layout_a, layout_b, products, call, processors)
     return partial(function, (grid,), (block.threads,), arguments, shared_mem=shared)
 
 

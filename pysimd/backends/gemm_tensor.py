@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..gpu_kernels.ladder_table import TensorBlock
+from ..gpu_kernels.ladder_table import Rung, TensorBlock
 from . import gemm_blocks, gemm_launches, tensor_maps
 from .launches import Arranged
 
 SWIZZLE = 128
 """Bytes of memory of a row of a box: as wgmma.cuh wants them."""
+
+
+GROUP = 16
+"""Rows of tiles, of 128 rows, that are walked together."""
+
+BY_MAP = 2
+"""What c_vector of a Gemm is where the accelerator can store C."""
 
 
 def mappable(arranged: Arranged, which: int) -> bool:
@@ -50,21 +57,34 @@ def choose(blocks, m: int, n: int, k: int, products: int, processors: int) -> Te
         rounds = -(-tiles * block.cluster // processors)
         return rounds * block.bm * block.bn / (block.rate or 1.0)
 
-    return min(blocks, key=time)
+    able = [block for block in blocks if m * n * k * products >= block.least]
+    return min(able, key=time)
 
 
-def arguments(block: TensorBlock, bk: int, layout_a: str, layout_b: str, products: int, call, processors: int):
-    """Grid and arguments of a launch: the Gemm, a Schedule, and the tensor maps of A and B."""
-    p = dict(zip(gemm_launches.FIELDS, call.view(np.int64).tolist(), strict=True))
-    m, n, k = p["m"], p["n"], p["k"]
-    map_a = _map(p["a"], layout_a, m, k, p["lda"], products, p["a_batch"], block.bm, bk)
-    map_b = _map(p["b"], layout_b, n, k, p["ldb"], products, p["b_batch"], block.bn // block.cluster, bk)
+def arguments(block: TensorBlock, row: Rung, layout_a: str, layout_b: str, products: int, call, processors: int):
+    """Grid and arguments of a launch: the Gemm, a Schedule, and the tensor maps of A and B, and of C for a rung that
+    stores by one."""
+    bk = row.bk
+    p = fields(call)
+    map_a = _map(p["a"], layout_a, p["m"], p["k"], p["lda"], products, p["a_batch"], block.bm, bk)
+    map_b = _map(p["b"], layout_b, p["n"], p["k"], p["ldb"], products, p["b_batch"], block.bn // block.cluster, bk)
+    grid, schedule = _schedule(block, -(-p["k"] // bk), products, p["m"], p["n"], processors)
+    maps = _with_map_c(call, (map_a, map_b), p, products) if row.tma_c else (map_a, map_b)
+    return grid, (call, schedule, *maps)
+
+
+def fields(call) -> dict[str, int]:
+    """The fields of a Gemm by name."""
+    return dict(zip(gemm_launches.FIELDS, call.view(np.int64).tolist(), strict=True))
+
+
+def _schedule(block: TensorBlock, panels: int, products: int, m: int, n: int, processors: int):
+    """The grid, and the Schedule of whole tiles."""
     tiles = products * -(-m // (block.bm * block.cluster)) * -(-n // block.bn)
     blocks = min(tiles, processors // block.cluster) if block.stays else tiles
     one = int(np.array([1, 0], np.float32).view(np.int64)[0])
-    fields = [0, tiles, -(-k // bk), 0, blocks, gemm_blocks.GROUP // block.cluster, one]
-    schedule = np.array(fields, np.int64).view(gemm_blocks.SCHEDULE)
-    return blocks * block.cluster, (call, schedule, map_a, map_b)
+    schedule = np.array([0, tiles, panels, 0, blocks, GROUP // block.cluster, one], np.int64)
+    return blocks * block.cluster, schedule.view(gemm_blocks.SCHEDULE)
 
 
 def _map(pointer: int, layout: str, rows: int, k: int, ld: int, products: int, step: int, box_rows: int, bk: int):
@@ -75,3 +95,55 @@ def _map(pointer: int, layout: str, rows: int, k: int, ld: int, products: int, s
     extents = (k, rows, count) if along_k else (rows, k, count)
     box = (bk, box_rows) if along_k else (64, bk)
     return tensor_maps.tensor_map(pointer, size, extents, (ld * size, step * size), box, SWIZZLE)
+
+
+def _with_map_c(call, maps: tuple, p: dict[str, int], products: int) -> tuple:
+    """The maps, and that of C in boxes of wgmma.cuh, with which the Gemm is marked; any other where C can have none."""
+    if p["c0"] or not p["c_vector"] or (p["m"] > 1 and p["ldc"] < p["n"]) or (products > 1 and p["c_batch"] <= 0):
+        return (*maps, maps[0])
+    call.view(np.int64)[gemm_launches.FIELDS.index("c_vector")] = BY_MAP
+    extents, steps = (p["n"], p["m"], products), (4 * p["ldc"], 4 * p["c_batch"])
+    return (*maps, tensor_maps.tensor_map(p["c"], 4, extents, steps, (32, 64), SWIZZLE))
+
+
+SPLIT = np.dtype(f"V{8 * 8}")
+"""The bytes of one Split (tf32x3.cu)."""
+
+
+class Parts:
+    """The two parts of one operand of tf32x3.cu, along k, in memory of their own.
+
+    Args:
+        pointer, rows, k, ld, products, step: of the operand; ``step`` from product to product, 0 where all are one.
+    """
+
+    def __init__(self, pointer: int, rows: int, k: int, ld: int, products: int, step: int):
+        import cupy
+
+        self.rows, self.k, self.products = rows, max(1, k), products if step else 1
+        self.pitch = -(-self.k // 4) * 4
+        make = cupy.empty if k else cupy.zeros  # without k the operand counts as one step of zeros
+        self.memory = make(2 * self.products * rows * self.pitch, np.float32)
+        given = [pointer, self.memory.data.ptr, rows, k, ld, step, self.products, self.pitch]
+        self.split = np.array(given, np.int64).view(SPLIT)
+
+    @property
+    def tiles(self) -> int:
+        """Blocks that have something to do, 32 x 32 elements each."""
+        return self.products * -(-self.rows // 32) * -(-self.k // 32)
+
+    def tensor_map(self, box_rows: int, bk: int) -> np.ndarray:
+        extents = (self.k, self.rows, 2 * self.products)
+        steps = (4 * self.pitch, 4 * self.pitch * self.rows)
+        return tensor_maps.tensor_map(self.memory.data.ptr, 4, extents, steps, (bk, box_rows), SWIZZLE)
+
+
+def split_arguments(block: TensorBlock, row: Rung, products: int, call, processors: int):
+    """The parts of A and B, and grid and arguments of the launch that multiplies them."""
+    p = fields(call)
+    a = Parts(p["a"], p["m"], p["k"], p["lda"], products, p["a_batch"])
+    b = Parts(p["b"], p["n"], p["k"], p["ldb"], products, p["b_batch"])
+    panels = 2 * max(1, -(-p["k"] // (2 * row.bk)))  # tf32x3.cu takes two at a time
+    grid, schedule = _schedule(block, panels, products, p["m"], p["n"], processors)
+    maps = a.tensor_map(block.bm, row.bk), b.tensor_map(block.bn // block.cluster, row.bk)
+    return (a, b), grid, (call, schedule, *_with_map_c(call, maps, p, products))

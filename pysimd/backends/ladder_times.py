@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import median
@@ -65,7 +66,8 @@ def at_size(rungs: Sequence, size: int, seconds: float) -> dict[str, Timed]:
 
 
 def medians(runs: dict[str, Sequence[Callable[[], Any]]], seconds: float) -> dict[str, float]:
-    """Median seconds of a call of each contender: turn by turn, each turn some calls between two events on the GPU.
+    """Median seconds of a call of each contender: turn by turn, each turn some calls between two events on the GPU. The
+    order changes from round to round: a GPU at its limit of power is slower after a contender that took more.
 
     Args:
         runs: name to functions that do the same on different memory; they are called one after the other.
@@ -91,8 +93,10 @@ def medians(runs: dict[str, Sequence[Callable[[], Any]]], seconds: float) -> dic
     for name in runs:
         turn(name, 1)
         calls[name] = max(1, min(50, round(seconds / ROUNDS / turn(name, 2))))
+    order = random.Random(0)
     for i in range(ROUNDS):
-        for name, found in times.items():
+        for name in order.sample(list(runs), len(runs)):
+            found = times[name]
             if i < 3 or sum(found) * calls[name] < seconds:
                 found.append(turn(name, calls[name]))
     return {name: median(found) for name, found in times.items()}
