@@ -71,11 +71,12 @@ ffi.cdef(
     double pysimd_time_tile(const pysimd_kernel *kernel, int64_t k, const void *a, const void *b, void *c,
                             int64_t calls, int rounds);
     #define PYSIMD_LOADS_A_STEP ...
-    typedef struct { int target, types; int64_t macs; int64_t (*loads)(int64_t n); ...; } pysimd_peak;
+    typedef int64_t pysimd_loads_fn(const void *from, int64_t window, int64_t n);
+    typedef struct { int target, types; int64_t macs; pysimd_loads_fn *loads; ...; } pysimd_peak;
     extern const pysimd_peak pysimd_peaks[];
     extern const int pysimd_peak_count;
     double pysimd_time_peak(int index, int64_t steps, int rounds);
-    double pysimd_time_loads(int index, int64_t steps, int rounds);
+    double pysimd_time_loads(int index, const void *from, int64_t window, int64_t steps, int rounds);
     double pysimd_time_multiply(const pysimd_kernel *kernel, const pysimd_product *product, int64_t calls);
     double pysimd_time_traffic(const void *a, const void *b, void *c, int64_t bytes, int stream, int rounds);
 

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#define PEAK(TARGET, TYPES_, FUNCTION, MACS) extern void FUNCTION(int64_t); extern int64_t FUNCTION##_loads(int64_t);
+#define PEAK(TARGET, TYPES_, FUNCTION, MACS) extern void FUNCTION(int64_t); extern pysimd_loads_fn FUNCTION##_loads;
 #include "peaks.inc"
 #undef PEAK
 
@@ -50,12 +50,12 @@ double pysimd_time_peak(int index, int64_t steps, int rounds)
     return best;
 }
 
-double pysimd_time_loads(int index, int64_t steps, int rounds)
+double pysimd_time_loads(int index, const void *from, int64_t window, int64_t steps, int rounds)
 {
     double best = 1e300;
     for (int r = 0; r < rounds; r++) {
         const double start = now_ns();
-        pysimd_peaks[index].loads(steps);
+        pysimd_peaks[index].loads(from, window, steps);
         const double each = (now_ns() - start) / (double)steps;
         if (each < best) best = each;
     }

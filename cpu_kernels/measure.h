@@ -9,13 +9,16 @@ double pysimd_time_tile(const pysimd_kernel *kernel, int64_t k, const void *a, c
                         int rounds);
 
 /* A chain of independent multiply-adds in registers for one target and type, the rate the tiles are held to; and loads
- * of the same vectors from the first-level cache. */
+ * of the same vectors. */
 enum { PYSIMD_LOADS_A_STEP = 16 };
+/* Runs n steps of PYSIMD_LOADS_A_STEP loads, through `window` bytes again and again, which must be whole steps; returns
+ * the bytes of a step. */
+typedef int64_t pysimd_loads_fn(const void *from, int64_t window, int64_t n);
 typedef struct {
     int target, types;
-    int64_t macs;                /* multiply-adds of one step */
-    void (*steps)(int64_t n);    /* runs n steps */
-    int64_t (*loads)(int64_t n); /* runs n steps of PYSIMD_LOADS_A_STEP loads; returns the bytes of a step */
+    int64_t macs;             /* multiply-adds of one step */
+    void (*steps)(int64_t n); /* runs n steps */
+    pysimd_loads_fn *loads;
 } pysimd_peak;
 extern const pysimd_peak pysimd_peaks[];
 extern const int pysimd_peak_count;
@@ -23,8 +26,8 @@ extern const int pysimd_peak_count;
 /* Nanoseconds per step: the best of `rounds` rounds of `steps` steps. */
 double pysimd_time_peak(int index, int64_t steps, int rounds);
 
-/* The same for the loads. */
-double pysimd_time_loads(int index, int64_t steps, int rounds);
+/* The same for the loads; `from` starts on a cache line. */
+double pysimd_time_loads(int index, const void *from, int64_t window, int64_t steps, int rounds);
 
 /* Nanoseconds per pysimd_multiply, without the call from Python: one round of `calls`. */
 double pysimd_time_multiply(const pysimd_kernel *kernel, const pysimd_product *product, int64_t calls);

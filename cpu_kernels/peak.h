@@ -1,5 +1,5 @@
-/* peak.h: the multiply-add of VEC, CHAINS of them independent, nothing loaded or stored: defines PEAK(n). And the loads
- * of VEC from the first-level cache, nothing multiplied: defines PEAK_loads(n).
+/* peak.h: the multiply-add of VEC, CHAINS of them independent, nothing loaded or stored: defines PEAK(n). And loads of
+ * VEC, nothing multiplied: defines PEAK_loads(from, window, n); the size of the window says which cache they come from.
  * KEEP holds each sum in a register and makes the operand unknown, so that no step is left out or shared. */
 #include "kernel.h"
 #include "measure.h"
@@ -33,21 +33,20 @@ void PEAK(int64_t n)
         }
 }
 
-/* Returns the bytes of a step. */
-int64_t PASTE(PEAK, loads)(int64_t n)
+int64_t PASTE(PEAK, loads)(const void *from, int64_t window, int64_t n)
 {
-    enum { EACH = V(lanes) * V(k_group) };
-    V(elem_b) from[PYSIMD_LOADS_A_STEP * EACH] __attribute__((aligned(64)));
-    fill(from, sizeof from, 3);
-    const V(elem_b) *p = from;
+    enum { EACH = V(lanes) * V(k_group), STEP = PYSIMD_LOADS_A_STEP * EACH };
+    const V(elem_b) *p = from, *const end = p + window / (int64_t)sizeof *p;
     for (; n > 0; n--) {
         __asm__ volatile("" : "+r"(p) : : "memory"); /* what lies there is unknown in every step */
         UNROLL for (int i = 0; i < PYSIMD_LOADS_A_STEP; i++) {
             V(vec) x = V(load)(p + i * EACH);
             KEEP(x);
         }
+        p += STEP;
+        if (p == end) p = from;
     }
-    return sizeof from;
+    return STEP * sizeof *p;
 }
 #undef PEAK
 #undef VEC

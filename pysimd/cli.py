@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from . import arrays, dtypes, ladder, ladder_report, measure, registry, report, sources
+from . import arrays, dtypes, ladder, ladder_report, measure, peaks, registry, report, sources
 from ._version import __version__
 from .errors import DTypeError, OptionError, PysimdError, UnavailableError, UnknownKernelError
 from .text import number, table
@@ -101,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("names", metavar="NAME", nargs="*", help="kernels (all)")
     sub.add_argument("--count", action="store_true", help="count in the machine code; kernels of GPUs are compiled")
     sub.add_argument("--measure", action="store_true", help="time each kernel and the peaks of its instructions")
+    _add_selection(sub)
     sub.add_argument("--plot", metavar="PATH", type=Path, help="draw the table as bars (PNG, SVG, PDF)")
     _add_seconds(sub, 0.02, "time given to each kernel and to each peak (%(default)s)")
 
@@ -108,16 +109,22 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("names", metavar="NAME", nargs="*", help="kernels (all)")
     sub.add_argument("-o", "--output", metavar="PATH", type=Path, required=True, help="write the page here")
     sub.add_argument("--no-measure", action="store_true", help="count only")
+    _add_selection(sub)
     sub.add_argument(
         "--from", dest="recorded", metavar="JSON", type=Path, help="of a file that ratio --count --measure --json wrote"
     )
     _add_seconds(sub, 0.1, "time given to each kernel and to each peak (%(default)s)")
+
+    sub = command("peaks", _peaks, "what this machine multiplies and loads at most, measured; kept for the next time")
+    sub.add_argument("--backend", choices=("cpu", "cuda"), default="cpu", help="of what (%(default)s)")
+    _add_fresh(sub)
 
     sub = command("show", _show, "draw the register tile of a kernel, with what its hot loop does")
     sub.add_argument("name", metavar="NAME", help="kernel name")
     sub.add_argument("--target", help="of a GPU's kernel: compile for this, e.g. sm_80 or gfx1100")
     sub.add_argument("--code", action="store_true", help="then the counts and the disassembly of the hot loop")
     sub.add_argument("--svg", metavar="PATH", type=Path, help="write the drawing here as SVG")
+    sub.add_argument("--plot", metavar="PATH", type=Path, help="write it here as PNG or PDF")
 
     sub = command("bench", _bench, "batched matmul beside numpy.matmul or cuBLAS, in one run, turn by turn")
     sub.add_argument("--backend", choices=("cpu", "cuda"), default="cpu", help="where (%(default)s)")
@@ -148,6 +155,22 @@ def _add_json(parser: argparse.ArgumentParser, default) -> None:
 
 def _add_seconds(parser: argparse.ArgumentParser, default: float, text: str) -> None:
     parser.add_argument("--seconds", type=_seconds, default=default, help=text)
+
+
+def _add_selection(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--backend", choices=("cpu", "cuda", "hip"), help="the kernels of this one (all)")
+    parser.add_argument(
+        "--target",
+        dest="targets",
+        type=lambda text: tuple(part.strip() for part in text.split(",")),
+        default=(),
+        help="what kernels of GPUs are compiled for when counted, e.g. sm_80 or gfx906,gfx1100",
+    )
+    _add_fresh(parser)
+
+
+def _add_fresh(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--fresh", action="store_true", help="measure peaks again that were measured before")
 
 
 def _positive(text: str) -> int:
@@ -481,11 +504,56 @@ def _load(kernel, path: Path) -> np.ndarray:
 
 
 def _ratio(options) -> int:
-    made = report.compare(options.names or None, count=options.count, measure=options.measure, seconds=options.seconds)
+    if options.targets and not options.count:
+        raise OptionError("--target is what is counted: add --count")
+    made = report.compare(
+        _chosen(options),
+        count=options.count,
+        measure=options.measure,
+        seconds=options.seconds,
+        targets=options.targets,
+        fresh=options.fresh,
+    )
     if options.plot is not None:
         made.plot(options.plot)
         _say(f"plot written to {options.plot}")
     print(made.to_json() if options.json else _ratio_table(made.rows))
+    return 0
+
+
+def _chosen(options) -> list | None:
+    """Kernels that ``ratio`` and ``report`` are about; None for all."""
+    if options.names and options.backend:
+        raise OptionError("give names or --backend, not both")
+    return registry.kernels(options.backend) if options.backend else options.names or None
+
+
+# --- peaks ---
+
+
+def _peaks(options) -> int:
+    found = peaks.peaks(options.backend, fresh=options.fresh)
+    if options.json:
+        return _print_json(**found.to_dict())
+    whose = "one core" if found.backend == "cpu" else "the whole device"
+    print(f"{found.identity['device']}, {whose}; measured {found.measured_at} in {found.seconds:.1f} s\n")
+    memories = list(dict.fromkeys(load.memory for peak in found.peaks for load in peak.loads))
+    headers = ["target", "types", "GFLOP/s", *(f"{x} GB/s" for x in memories), "10^9 loads/s"]
+    rows = []
+    for peak in found.peaks:
+        rates = {load.memory: load for load in peak.loads}
+        nearest = next(iter(peak.loads), None)
+        rows.append(
+            [
+                " ".join((peak.target, peak.instruction)).strip(),
+                peak.types,
+                number(peak.gflops),
+                *(number(rates[x].gbytes_per_s if x in rates else None) for x in memories),
+                number(nearest.gloads_per_s if nearest else None),
+            ]
+        )
+    print(table(headers, rows, right=headers[2:]))
+    print("(integers: GOP/s; loads per second are those from the nearest memory; a dash: its loads convert)")
     return 0
 
 
@@ -494,13 +562,18 @@ def _ratio(options) -> int:
 
 def _report(options) -> int:
     if options.recorded is not None:
-        if options.names or options.no_measure:
-            raise OptionError("--from takes the report as it was recorded: leave names and --no-measure out")
+        if options.names or options.backend or options.targets or options.no_measure or options.fresh:
+            raise OptionError("--from takes the report as it was recorded: leave everything but -o and --json out")
         made = report.Report.from_dict(_recorded(options.recorded))
     else:
         _say("counting and measuring; where kernels of GPUs are compiled, this takes a minute ...")
         made = report.compare(
-            options.names or None, count=True, measure=not options.no_measure, seconds=options.seconds
+            _chosen(options),
+            count=True,
+            measure=not options.no_measure,
+            seconds=options.seconds,
+            targets=options.targets,
+            fresh=options.fresh,
         )
     options.output.write_text(made.html())
     _say(f"report written to {options.output}")
@@ -528,6 +601,11 @@ def _show(options) -> int:
     if options.svg is not None:
         options.svg.write_text(tile_drawing.svg(drawn))
         _say(f"drawing written to {options.svg}")
+    if options.plot is not None:
+        from . import plots
+
+        plots.register_tile(drawn, options.plot)
+        _say(f"drawing written to {options.plot}")
     if options.json:
         return _print_json(**drawn.to_dict())
     print(tile_drawing.text(drawn))

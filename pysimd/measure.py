@@ -8,7 +8,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,14 +20,11 @@ from .verify import verify
 K = 256
 """Length of the panels, in k."""
 
-_LEAST_VECTOR = 16
-"""Bytes of the narrowest vector: a load of less widens its elements, and is no load alone."""
-
 
 @dataclass(frozen=True)
 class Speed:
     """GFLOP/s (GOP/s for integers), two per multiply-add, of a kernel and of its target's peak; and what the target can
-    load from the first-level cache at most, in 10^9 load instructions and in GB per second."""
+    load from the first-level cache at most, in 10^9 load instructions (of one lane, on a GPU) and in GB per second."""
 
     gflops: float | None = None
     peak_gflops: float | None = None
@@ -35,23 +32,29 @@ class Speed:
     peak_gloads_per_s: float | None = None
     peak_load_gbytes_per_s: float | None = None
 
+    @classmethod
+    def beside(cls, gflops: float, chain: dict[str, float] | None = None, loads: dict[str, float] | None = None):
+        """Of a kernel's own figure, and of what ``rates`` say of its chain and its loads."""
+        peak = None if chain is None else chain["gflops"]
+        percent = None if peak is None else 100 * gflops / peak
+        return cls(gflops, peak, percent, *((loads or {}).get(key) for key in ("gloads_per_s", "gbytes_per_s")))
 
-def tile_speed(kernel: MicroKernel, *, rounds: int = 7, seconds: float = 0.02) -> Speed:
+
+def tile_speed(kernel: MicroKernel, *, rounds: int = 41, seconds: float = 0.02) -> Speed:
     """Time ``kernel`` on packed panels in cache (K = 256), the multiply-add chain and the loads of its target and type.
 
-    Each takes about ``seconds`` in all, in ``rounds`` turns; medians, because a best
-    would set the one's luckiest clock beside the other's. The peaks' fields are None for a target and type without an
+    Each takes about ``seconds`` in all, in ``rounds`` turns; medians, because a best would set the one's luckiest clock
+    beside the other's. The peaks' fields are None for a target and type without an
     entry in peaks.inc, those of loads also where a load converts what it reads. CUDA kernels are timed on the whole
-    device, all tiles on the same two panels (K = 2048), beside the chains of ceilings.cu; fields are None for kernels
-    of other GPUs.
+    device, all tiles on the same two panels (K = 2048), in nine turns beside the chains of ceilings.cu and the loads of
+    loads.cu; fields are None for kernels of other GPUs.
     """
-    from .backends import cpu
+    from .backends import cpu, cpu_peaks
 
     if kernel.backend == "cuda":
-        from .backends import cuda
+        from .backends import cuda_peaks
 
-        gflops, peak = cuda.tile_gflops(kernel, rounds)
-        return Speed(gflops, peak, 100 * gflops / peak if peak else None)
+        return Speed.beside(*cuda_peaks.tile_rates(kernel))
     if kernel.backend != "cpu":
         return Speed()
     ffi, lib = cpu.ffi, cpu.lib
@@ -63,44 +66,23 @@ def tile_speed(kernel: MicroKernel, *, rounds: int = 7, seconds: float = 0.02) -
     family = dtypes.FAMILIES[kernel.types]
     a, b = (random_array(name, (room // dtypes.dtype_of(name).itemsize,), rng) for name in (family.a, family.b))
     c = np.zeros(kernel.mr * kernel.nr, kernel.c_dtype)
-    kept = [_aligned(x) for x in (a, b, c)]  # as a packer would lay panels: no load straddles two cache lines
+    kept = [cpu_peaks.aligned(x.nbytes) for x in (a, b, c)]  # as a packer lays panels: no load straddles cache lines
+    for new, x in zip(kept, (a, b, c), strict=True):
+        new[:] = x.view(np.uint8)
     pointers = [ffi.from_buffer(x) for x in kept]
     macs = kernel.mr * kernel.nr * K
 
-    peak = _peak(lib, row)
+    place = cpu_peaks.index(kernel.target, kernel.types)
     one = lib.pysimd_time_tile(row, groups, *pointers, 10, 2)
     calls = max(1, int(seconds / rounds * 1e9 / one))
-    chains = () if peak is None else (lib.pysimd_time_peak, lib.pysimd_time_loads)
-    steps = [max(1, int(seconds / rounds * 1e9 / chain(peak, 1000, 2))) for chain in chains]
+    chains = () if place is None else cpu_peaks.beside(place, seconds / rounds * 1e9)
     tile_ns, chain_ns = [], []
     for _ in range(rounds):
         tile_ns.append(lib.pysimd_time_tile(row, groups, *pointers, calls, 1))
-        chain_ns.append([chain(peak, n, 1) for chain, n in zip(chains, steps, strict=True)])
+        chain_ns.append([chain.ns() for chain in chains])
     gflops = 2 * macs / float(np.median(tile_ns))
-    if peak is None:
-        return Speed(gflops)
-    peak_ns, loads_ns = map(float, np.median(chain_ns, axis=0))
-    peak_gflops = 2 * lib.pysimd_peaks[peak].macs / peak_ns
-    speed = Speed(gflops, peak_gflops, 100 * gflops / peak_gflops)
-    load_bytes = lib.pysimd_peaks[peak].loads(1)
-    if load_bytes < lib.PYSIMD_LOADS_A_STEP * _LEAST_VECTOR:
-        return speed
-    return replace(
-        speed, peak_gloads_per_s=lib.PYSIMD_LOADS_A_STEP / loads_ns, peak_load_gbytes_per_s=load_bytes / loads_ns
-    )
-
-
-def _aligned(x: np.ndarray) -> np.ndarray:
-    """The bytes of ``x`` in a new array that starts on a cache line."""
-    room = np.empty(x.nbytes + 64, np.uint8)
-    start = -room.ctypes.data % 64
-    room[start : start + x.nbytes] = x.reshape(-1).view(np.uint8)
-    return room[start : start + x.nbytes]
-
-
-def _peak(lib, row) -> int | None:
-    peaks = (lib.pysimd_peaks[i] for i in range(lib.pysimd_peak_count))
-    return next((i for i, p in enumerate(peaks) if (p.target, p.types) == (row.target, row.types)), None)
+    rates = [chain.rates(float(ns)) for chain, ns in zip(chains, np.median(chain_ns, axis=0), strict=True)]
+    return Speed.beside(gflops, *rates)
 
 
 # --- calls on arrays ---

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Sequence
+from itertools import pairwise
 
+from . import tile_drawing
 from .errors import OptionError, UnavailableError
 from .report import side_by_side
 from .text import number
@@ -124,6 +127,48 @@ def bench_bars(rows: Sequence, path) -> None:
 
     handles = [Patch(color=OUTER, label="pysimd.matmul"), Patch(color=NUMPY, label="numpy.matmul")]
     figure.legend(handles=handles, loc="outside upper right", ncols=2, frameon=False, fontsize=9)
+    _save(figure, path)
+
+
+def register_tile(drawn, path) -> None:
+    """The register tile of a kernel: B above, A to the left, C in the registers that hold it, and what it loads.
+
+    Args:
+        drawn: a ``pysimd.tile_drawing.Tile``.
+        path: PNG, SVG, PDF, ... by its ending.
+
+    Raises:
+        UnavailableError: matplotlib is not installed.
+        OptionError: an ending that matplotlib does not know.
+    """
+    lines = [line for note in tile_drawing.notes(drawn) for line in textwrap.wrap(note, 105, subsequent_indent="  ")]
+    cell = min(0.34, 8 / max(drawn.nr, 1))
+    width, height = max(8.6, 1.2 + drawn.nr * cell), (drawn.mr + 3) * cell + 0.17 * (len(lines) + 3)
+    figure = _figure(width, height)
+    axes = figure.add_subplot()
+    columns, rows = width / cell, height / cell
+    axes.set(xlim=(-3, columns - 3), ylim=(rows - 4, -4), aspect="equal")
+    axes.axis("off")
+
+    def box(x: float, y: float, wide: float, color: str, text: object = "") -> None:
+        axes.add_patch(Rectangle((x, y), wide, 1, facecolor=color, edgecolor="#1b1b1b", linewidth=0.6))
+        axes.text(x + wide / 2, y + 0.5, str(text), ha="center", va="center", fontsize=min(8, 26 * cell))
+
+    from matplotlib.patches import Rectangle
+
+    axes.text(-3, -3, tile_drawing.title(drawn), fontsize=10, weight="bold", va="center")
+    axes.text(0, -2, "B: row k", fontsize=8, va="center")
+    axes.text(-3, -0.9, "A: column k", fontsize=8, va="center")
+    for j in range(drawn.nr):
+        box(j, -1.4, 1, "#d8ecd0")
+    for i in range(drawn.mr):
+        box(-1.4, i, 1, "#f7d5c4")
+        for j, until in pairwise([*tile_drawing.edges(drawn, i), drawn.nr]):
+            held = drawn.holder_of(i, j)
+            color = "#b5cfea" if held % 2 and drawn.width else "#cfe0f2"
+            box(j, i, until - j, color, held if drawn.width else "")
+    for place, line in enumerate(lines):
+        axes.text(-3, drawn.mr + 1 + 0.17 / cell * place, line, fontsize=8, va="center")
     _save(figure, path)
 
 

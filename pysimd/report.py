@@ -6,13 +6,16 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import registry
 from ._version import __version__
 from .errors import OptionError, UnavailableError
 from .inspection import inspect
 from .registry import MicroKernel
+
+if TYPE_CHECKING:
+    from .peaks import Peaks
 
 SCHEMA_VERSION = 1
 
@@ -29,11 +32,12 @@ class Row:
             panels in cache and K = ``measure.K``.
         peak_gflops: the same for a chain of this target's multiply-adds that loads nothing.
         percent_of_peak: 100 * gflops / peak_gflops.
-        peak_gloads_per_s: 10^9 load instructions of whole vectors per second that this target does from the first-level
-            cache, nothing multiplied; ``peak_load_gbytes_per_s`` the same in bytes.
+        peak_gloads_per_s: 10^9 load instructions per second that this target does from the first-level cache, nothing
+            multiplied: of whole vectors; on a GPU those of a lane, of four bytes. ``peak_load_gbytes_per_s``: 10^9
+            bytes per second, in the widest loads. Both were timed turn by turn with the kernel, as its peak was.
         percent_of_load_rate: load instructions of the kernel per second, of those; 100 * bytes loaded per second over
             ``peak_load_gbytes_per_s`` is ``percent_of_load_bandwidth``. Both need the counted loop.
-        limit: which of the two needs more time at its measured rate: ``multiply-adds`` or ``loads``.
+        limit: which needs more time at its measured rate: ``multiply-adds``, or ``loads`` by number or by bytes.
         over_inner: speed, divided by that of the inner-product kernel of the same target and types in the report: the
             one of the same tile, if there is one.
     """
@@ -66,14 +70,17 @@ class Row:
 
 @dataclass(frozen=True)
 class Report:
-    """Rows of ``compare``, with the machine they were made on."""
+    """Rows of ``compare``, with the machine they were made on, and its ``Peaks`` by backend where rows were measured
+    and counted."""
 
     rows: tuple[Row, ...]
     machine: dict[str, Any]
+    peaks: tuple[Peaks, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain data with ``schema_version``."""
-        return document(machine=self.machine, rows=[asdict(row) for row in self.rows])
+        peaks = [found.to_dict() for found in self.peaks]
+        return document(machine=self.machine, peaks=peaks, rows=[asdict(row) for row in self.rows])
 
     def to_json(self, indent: int | None = 2) -> str:
         """``to_dict`` as JSON text."""
@@ -86,15 +93,18 @@ class Report:
         Raises:
             OptionError: not such a document.
         """
+        from .peaks import Peaks
+
         names = {field.name for field in fields(Row)}
         try:
             version, rows, machine = data["schema_version"], data["rows"], data["machine"]
             made = tuple(Row(**{key: value for key, value in row.items() if key in names}) for row in rows)
+            peaks = tuple(Peaks.from_dict(found) for found in data.get("peaks", ()))
         except (KeyError, TypeError, AttributeError) as error:
             raise OptionError(f"no report: expected the JSON of `pysimd ratio --json` ({error!r})") from error
         if version != SCHEMA_VERSION:
             raise OptionError(f"a report of schema_version {version}, this is {SCHEMA_VERSION}: make it anew")
-        return cls(made, machine)
+        return cls(made, machine, peaks)
 
     def html(self) -> str:
         """One HTML page with tables, pictures and all the numbers, which needs nothing else."""
@@ -115,34 +125,64 @@ class Report:
         plots.ratio_bars(self.rows, path)
 
 
-def compare(kernels=None, *, count: bool = False, measure: bool = False, seconds: float = 0.02) -> Report:
+def compare(
+    kernels=None,
+    *,
+    count: bool = False,
+    measure: bool = False,
+    seconds: float = 0.02,
+    targets: Sequence[str] = (),
+    fresh: bool = False,
+) -> Report:
     """The math-to-load ratio of kernels side by side.
 
     Args:
         kernels: kernels or names; all of them by default.
         count: also read the hot loop of each in its machine code (``pysimd.inspect``, for its default target). Kernels
             of GPUs are compiled for it: seconds each. Where a tool is missing, the row says which.
-        measure: also time each available kernel, and the peaks of its target and type.
+        measure: also time each available kernel, and turn by turn with it the peaks of its target and type. With
+            ``count``, the report has the peaks of all memories too (``pysimd.peaks.peaks``), kept from an earlier time.
         seconds: time given to each of these, per kernel.
+        targets: what kernels of GPUs are compiled for when they are counted, such as ``sm_80`` or ``gfx1100``: a row
+            for each that is of a kernel's backend. A kernel that one of them lacks has a row that says so.
+        fresh: measure the peaks again.
 
     Returns:
         Report: ``.rows``, ``.to_dict()``, ``.to_json()``, ``.plot(path)``.
 
     Raises:
         UnknownKernelError: a name that is none.
+        OptionError: a target that is none.
     """
+    wrong = [x for x in targets if not x.startswith(tuple(_TARGETS_OF.values()))]
+    if wrong:
+        raise OptionError(f"target {wrong[0]!r}: give architectures of GPUs, such as sm_80 or gfx942")
     chosen = (
         registry.kernels() if kernels is None else [registry.kernel(k) if isinstance(k, str) else k for k in kernels]
     )
-    rows = [_row(k, count, seconds if measure else 0) for k in chosen]
-    return Report(rows=tuple(replace(row, over_inner=_over_inner(row, rows)) for row in rows), machine=machine())
+    rows = [
+        _row(k, count, seconds if measure else 0, target)
+        for k in chosen
+        for target in ([x for x in targets if x.startswith(_TARGETS_OF.get(k.backend, "no"))] or [None])
+    ]
+    from . import peaks  # as measure, in _row: not before it is needed, since it would make `import pysimd` slower
+
+    found = dict.fromkeys(row.backend for row in rows if count and row.gflops is not None)
+    return Report(
+        rows=tuple(replace(row, over_inner=_over_inner(row, rows)) for row in rows),
+        machine=machine(),
+        peaks=tuple(peaks.peaks(backend, fresh=fresh) for backend in found),
+    )
 
 
-def _row(kernel: MicroKernel, count: bool, seconds: float) -> Row:
+_TARGETS_OF = {"cuda": "sm_", "hip": "gfx"}
+
+
+def _row(kernel: MicroKernel, count: bool, seconds: float, target: str | None) -> Row:
     speed: dict[str, Any] = {}
-    counted, reason = _counted(kernel) if count else (None, "")
+    counted, reason = _counted(kernel, target) if count else (None, "")
     if seconds and kernel.available:
-        from . import measure  # not before it is needed: it would make `import pysimd` slower
+        from . import measure
 
         speed = asdict(measure.tile_speed(kernel, seconds=seconds))
         speed |= _limits(speed, counted)
@@ -166,21 +206,26 @@ def _row(kernel: MicroKernel, count: bool, seconds: float) -> Row:
     )
 
 
-def _counted(kernel: MicroKernel) -> tuple[dict[str, Any] | None, str]:
+def _counted(kernel: MicroKernel, target: str | None) -> tuple[dict[str, Any] | None, str]:
     try:
-        return inspect(kernel).counts(), ""
-    except UnavailableError as error:
+        return inspect(kernel, target=target).counts(), ""
+    except (UnavailableError, OptionError) as error:
         return None, str(error)
+
+
+_LANES = {"core": 1, "thread": 1, "warp": 32, "wave": 64}
 
 
 def _limits(speed: dict[str, Any], counted: dict[str, Any] | None) -> dict[str, Any]:
     """Loads per second of a measured kernel beside what its target can load, and which limit binds."""
-    if counted is None or speed["peak_gloads_per_s"] is None:
+    if counted is None or speed["peak_gloads_per_s"] is None or speed["peak_gflops"] is None:
         return {}
-    loads_per_mac = sum(counted["load_instructions"].values()) / counted["macs"]
+    lanes = _LANES[counted["scope"]]
+    loads_per_mac = lanes * sum(counted["load_instructions"].values()) / counted["macs"]
     bytes_per_mac = sum(counted["load_elements"].values()) * counted["element_bytes"] / counted["macs"]
     gmacs = speed["gflops"] / 2
-    loads_bind = loads_per_mac / speed["peak_gloads_per_s"] > 2 / speed["peak_gflops"]
+    loads_ns = max(loads_per_mac / speed["peak_gloads_per_s"], bytes_per_mac / speed["peak_load_gbytes_per_s"])
+    loads_bind = loads_ns > 2 / speed["peak_gflops"]
     return {
         "percent_of_load_rate": 100 * gmacs * loads_per_mac / speed["peak_gloads_per_s"],
         "percent_of_load_bandwidth": 100 * gmacs * bytes_per_mac / speed["peak_load_gbytes_per_s"],

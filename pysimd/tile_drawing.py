@@ -128,14 +128,15 @@ def _step(kernel: MicroKernel) -> tuple[str, ...]:
     return (loads, f"{ratio.macs * group} multiply-adds, {ratio.loads * group} elements loaded: {ratio.value:.2f}")
 
 
-def _edges(drawn: Tile, row: int) -> list[int]:
+def edges(drawn: Tile, row: int) -> list[int]:
     """Columns where another register begins."""
     if drawn.width is None:
         return [0]
     return [j for j in range(drawn.nr) if j == 0 or drawn.holder_of(row, j) != drawn.holder_of(row, j - 1)]
 
 
-def _title(drawn: Tile) -> str:
+def title(drawn: Tile) -> str:
+    """What is drawn, in a line."""
     if drawn.width is None:
         return f"{drawn.kernel}: C in {drawn.holder}"
     holder = drawn.holder.replace("registers", "register") if drawn.holders == 1 else drawn.holder
@@ -162,12 +163,11 @@ def text(drawn: Tile) -> str:
     """For the terminal: B above, A to the left, C in its registers."""
     cell = 5 if drawn.width == 1 else 3 if drawn.nr <= 16 else 2
     side = f"{'A':>5} "
-    lines = [_title(drawn), "", f"{'':>{len(side) + 1}}B: row k of {drawn.nr} elements"]
+    lines = [title(drawn), "", f"{'':>{len(side) + 1}}B: row k of {drawn.nr} elements"]
     rows = []
     for i in range(drawn.mr):
-        edges, row = _edges(drawn, i), ""
-        for at, j in enumerate(edges):
-            until = edges[at + 1] if at + 1 < len(edges) else drawn.nr
+        row = ""
+        for j, until in pairwise([*edges(drawn, i), drawn.nr]):
             name = f"c{drawn.holder_of(i, j)}" if drawn.width else ""
             row += "│" + f" {name}".ljust((until - j) * cell - 1)
         rows.append(f"{'a' + str(i):>5} {row}│")
@@ -191,7 +191,7 @@ def svg(drawn: Tile) -> str:
     """As an SVG image, light or dark as its reader has it."""
     cell, left, top = 26, 104, 74
     width, height = left + drawn.nr * cell, top + drawn.mr * cell
-    shapes = [f'<text x="4" y="18" font-weight="600">{escape(_title(drawn))}</text>']
+    shapes = [f'<text x="4" y="18" font-weight="600">{escape(title(drawn))}</text>']
     shapes.append(f'<text x="{left}" y="{top - 38}">B: row k</text><text x="4" y="{top - 8}">A: column k</text>')
     for j in range(drawn.nr):
         shapes.append(_rect("b", left + j * cell, top - 32, cell, 20))
@@ -201,7 +201,7 @@ def svg(drawn: Tile) -> str:
         shapes.append(_rect("c", left, top, drawn.nr * cell, drawn.mr * cell))
     for i in range(drawn.mr if drawn.width else 0):
         y = top + i * cell
-        for j, until in pairwise([*_edges(drawn, i), drawn.nr]):
+        for j, until in pairwise([*edges(drawn, i), drawn.nr]):
             number, x = drawn.holder_of(i, j), left + (j + until) * cell / 2
             shapes.append(_rect("d" if number % 2 else "c", left + j * cell, y, (until - j) * cell, cell))
             shapes.append(f'<text x="{x:g}" y="{y + 17}" text-anchor="middle">{number}</text>')

@@ -44,6 +44,14 @@ def pytest_report_header():
     return f"cpu: {cpu.device}; {' '.join(cpu.features)}; {len(CPU_KERNELS)} kernels available{quick}"
 
 
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory):
+    """Peaks are kept for the whole run, and not in the home folder of whoever runs it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture
 def rng(request):
     """A generator seeded by the test's own name, so that a test gives the same numbers alone and in the whole run."""

@@ -171,8 +171,15 @@ matmul = _gpu.matmul
 
 # --- the speed of a tile ---
 
-#: Chain of ceilings.cu that an instruction is compared with, and operations of one of its instructions.
-CEILINGS = {"FFMA": ("ffma", 2), "HFMA2": ("hfma2", 4), "IDP.4A": ("dp4a", 8)}
+#: Chain of ceilings.cu that an instruction is compared with, and operations of one of its instructions in a thread.
+CEILINGS = {
+    "FFMA": ("ffma", 2),
+    "DFMA": ("dfma", 2),
+    "HFMA2": ("hfma2", 4),
+    "IDP.4A": ("dp4a", 8),
+    "HMMA": ("hmma", 128),
+    "IMMA": ("imma", 256),
+}
 
 _CHAIN = 128
 """Instructions of a turn in ceilings.cu."""
@@ -182,11 +189,12 @@ def ceiling_run(name: str, operations: int, steps: int = 4000):
     """A function that runs a chain of ceilings.cu on the whole device, and how many operations it does."""
     import cupy
 
-    function = cupy.RawModule(code=nvrtc.source("ceilings.cu", "."), options=nvrtc.OPTIONS).get_function(name)
+    function = _function("../ceilings.cu", f"chain<{name.upper()}>", current_device())
     processors = cupy.cuda.runtime.getDeviceProperties(current_device())["multiProcessorCount"]
-    rng, threads = np.random.default_rng(0), 256
-    given = cupy.asarray(rng.standard_normal(256).astype(np.float16 if name.startswith("hfma2") else np.float32))
-    out = cupy.zeros(2 * 8 * processors * threads, np.float32)
+    halves, threads = name.startswith(("hfma2", "hmma")), 256
+    values = np.random.default_rng(0).uniform(-1, 1, 512 if halves else 256)
+    given = cupy.asarray(values.astype(np.float16 if halves else np.float32))
+    out = cupy.zeros(4 * 8 * processors * threads, np.float32)
     run = functools.partial(function, (8 * processors,), (threads,), (given, out, np.int32(steps)))
     return run, float(8 * processors * threads * steps * _CHAIN * operations)
 
@@ -240,25 +248,3 @@ def tile_run(kernel: MicroKernel, k: int = 2048, *, packed_a: bool = False, colu
         a, b = (cupy.broadcast_to(x, (batch, *x.shape)) for x in (a, b))
         c = cupy.zeros((batch, kernel.mr, kernel.nr), kernel.c_dtype)
     return kernel.bind(a, b, c), operations
-
-
-def tile_gflops(kernel: MicroKernel, rounds: int) -> tuple[float, float | None]:
-    """GFLOP/s (GOP/s) of the kernel in the best of its layouts, and of the chain of its instruction, turn by turn."""
-    import cupy
-
-    runs = [tile_run(kernel, packed_a=p, columns_b=c) for p in (False, True) for c in (False, True)]
-    ceiling = CEILINGS.get(table.BY_NAME[kernel.name].instruction)
-    if ceiling:
-        runs.append(ceiling_run(*ceiling))
-    begin, end = cupy.cuda.Event(), cupy.cuda.Event()
-    times = []
-    for _ in range(rounds + 1):
-        for run, _ in runs:
-            begin.record()
-            run()
-            end.record()
-            end.synchronize()
-            times.append(cupy.cuda.get_elapsed_time(begin, end) * 1e6)
-    medians = np.median(np.reshape(times, (rounds + 1, len(runs)))[1:], axis=0)
-    rates = [operations / ns for (_, operations), ns in zip(runs, medians, strict=True)]
-    return max(rates[:4]), rates[4] if ceiling else None

@@ -322,6 +322,33 @@ def test_show(pysimd_cli, document, tmp_path):
     assert "x multiply-add  mulps" in out
 
 
+def test_show_as_png(pysimd_cli, tmp_path):
+    pytest.importorskip("matplotlib")
+    code, _, err = pysimd_cli("show", "generic_f32_outer_4x4", "--plot", tmp_path / "tile.png")
+    assert code == 0
+    assert "tile.png" in err
+    assert (tmp_path / "tile.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_kernels_of_one_backend(document):
+    rows = document("ratio", "--backend", "hip")["rows"]
+    assert [row["kernel"] for row in rows] == [k.name for k in pysimd.kernels("hip")]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["generic_f32_outer_4x4", "--backend", "cpu"], "names or --backend"),
+        (["--target", "sm_90"], "add --count"),
+        (["generic_f32_outer_4x4", "--target", "avx2", "--count"], "architectures of GPUs"),
+    ],
+)
+def test_ratio_that_cannot_be_made(pysimd_cli, given, says):
+    code, _, err = pysimd_cli("ratio", *given)
+    assert code == 2
+    assert says in err
+
+
 def test_show_without_a_disassembler(pysimd_cli, monkeypatch):
     from pysimd.inspection import x86
 
@@ -346,7 +373,7 @@ def test_report(pysimd_cli, tmp_path):
     assert page.read_text() == first
 
 
-@pytest.mark.parametrize(("given", "says"), [(["--no-measure"], "leave names"), ([], "no JSON")])
+@pytest.mark.parametrize(("given", "says"), [(["--no-measure"], "leave everything"), ([], "no JSON")])
 def test_report_that_cannot_be_made(pysimd_cli, tmp_path, given, says):
     (tmp_path / "x.json").write_text("nonsense")
     code, _, err = pysimd_cli("report", "--from", tmp_path / "x.json", "-o", tmp_path / "x.html", *given)

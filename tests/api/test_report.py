@@ -85,6 +85,7 @@ def test_counted_report():
 def test_the_limit_is_what_takes_longer():
     speed = {"gflops": 10.0, "peak_gflops": 20.0, "peak_gloads_per_s": 4.0, "peak_load_gbytes_per_s": 64.0}
     counted = {"macs": 8, "load_instructions": {"memory": 4}, "load_elements": {"memory": 4.0}, "element_bytes": 4}
+    counted["scope"] = "core"
     found = report._limits(speed, counted)  # 5 multiply-adds a nanosecond, and half as many loads of four bytes
     assert found == {"percent_of_load_rate": 62.5, "percent_of_load_bandwidth": 15.625, "limit": "loads"}
     assert report._limits({**speed, "peak_gloads_per_s": 6.0}, counted)["limit"] == "multiply-adds"
@@ -98,6 +99,31 @@ def test_what_cannot_be_counted_says_why(monkeypatch):
     (row,) = pysimd.compare(NAMES[:1], count=True).rows
     assert row.counted is None
     assert row.uncounted_reason == x86.missing() != ""
+
+
+def test_loads_may_bind_by_their_number_or_by_their_bytes():
+    speed = {"gflops": 10.0, "peak_gflops": 20.0, "peak_gloads_per_s": 64.0, "peak_load_gbytes_per_s": 16.0}
+    counted = {"macs": 8, "load_instructions": {"global": 1}, "load_elements": {"global": 4.0}, "element_bytes": 4}
+    assert report._limits(speed, {**counted, "scope": "thread"})["limit"] == "loads"  # 2 bytes for a multiply-add
+    speed["peak_load_gbytes_per_s"] = 64.0
+    assert report._limits(speed, {**counted, "scope": "thread"})["limit"] == "multiply-adds"
+    of_a_warp = report._limits(speed, {**counted, "scope": "warp"})  # each of its instructions is 32 of a lane
+    assert of_a_warp["percent_of_load_rate"] == 100 * 5 * 32 / 8 / 64
+    assert report._limits({**speed, "peak_gflops": None}, {**counted, "scope": "warp"}) == {}
+
+
+def test_a_row_for_each_target():
+    names = ["hip_f32_outer_4x4", "generic_f32_outer_4x4"]
+    rows = pysimd.compare(names, targets=["gfx906", "sm_80", "gfx942"]).rows
+    assert [row.kernel for row in rows] == [names[0], names[0], names[1]]
+    with pytest.raises(pysimd.OptionError, match="avx2"):
+        pysimd.compare(names, count=True, targets=["avx2"])
+
+
+def test_a_target_that_a_kernel_lacks_is_said_in_its_row(monkeypatch):
+    monkeypatch.setattr(report, "inspect", lambda kernel, target: (_ for _ in ()).throw(pysimd.OptionError(target)))
+    (row,) = pysimd.compare(["hip_f32_mfma_16x16"], count=True, targets=["gfx1100"]).rows
+    assert row.uncounted_reason == "gfx1100"
 
 
 def test_over_inner_takes_the_same_tile_if_there_is_one():

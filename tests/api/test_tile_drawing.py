@@ -56,6 +56,21 @@ def test_every_kernel_is_drawn(kernel):
         assert float(x.get("y")) + float(x.get("height")) <= bottom
 
 
+@pytest.mark.parametrize("name", ["sse_f32_outer_4x4", "avx512_f32_outer_14x32", "cuda_f16f32_wmma_16x16"])
+def test_drawn_with_matplotlib(tmp_path, name):
+    pytest.importorskip("matplotlib")
+    from pysimd import plots
+
+    drawn = tile_drawing.tile(pysimd.kernel(name))
+    plots.register_tile(drawn, tmp_path / "tile.svg")
+    root = ElementTree.parse(tmp_path / "tile.svg").getroot()
+    boxes = [x for x in root.iter(f"{SVG}g") if x.get("id", "").startswith("patch_")]
+    of_c = drawn.mr if drawn.width is None else sum(len(tile_drawing.edges(drawn, i)) for i in range(drawn.mr))
+    assert len(boxes) == 1 + drawn.mr + drawn.nr + of_c  # the first is the figure's ground
+    with pytest.raises(pysimd.OptionError, match="must end in"):
+        plots.register_tile(drawn, tmp_path / "tile.nothing")
+
+
 def test_without_a_disassembler_it_says_so(monkeypatch):
     monkeypatch.setattr(x86, "iced", None)
     drawn = tile_drawing.tile(pysimd.kernel("sse_f32_outer_4x4"))

@@ -1,0 +1,180 @@
+"""The most that one core of this machine does: the multiply-add chains of cpu_kernels/peak.h, and loads of the same
+vectors from each cache and from memory."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import _cpu
+from .._cpu import ffi, lib
+from . import cpu
+
+ROUNDS = 40
+"""Turns of each, one after the other. The lower quartile of their times counts: what other processes held up is left
+out, and the luckiest clock too."""
+
+TURN_NS = 5e5
+"""Nanoseconds of a turn, shorter than what a scheduler gives to a process at a time."""
+
+_LEAST_VECTOR = 16
+"""Bytes of the narrowest vector: a load of less widens its elements, and is no load alone."""
+
+_CHUNK = 32 << 20
+"""Bytes of memory that are read in a turn; the next turn goes on where it ended."""
+
+_MOST_WINDOW = 1 << 30
+
+
+def identity() -> dict[str, Any]:
+    """What a peak belongs to: the processor as this process may use it, and the code that measures."""
+    here = cpu.backend()
+    return {
+        "device": here.device,
+        "features": list(here.features),
+        "targets": sorted({k.target for k in cpu.kernels() if k.available}),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cache_bytes": cache_bytes(),
+        "build": hashlib.sha256(Path(_cpu.__file__).read_bytes() + Path(__file__).read_bytes()).hexdigest()[:16],
+    }
+
+
+@cache
+def cache_bytes() -> dict[str, int]:
+    """Sizes of the caches that hold data, by name, as the system tells them; 32 KiB and 512 KiB where it does not."""
+    found: dict[str, int] = {}
+    for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        try:
+            level, kind, size = ((folder / name).read_text().strip() for name in ("level", "type", "size"))
+        except OSError:
+            continue
+        if kind in ("Data", "Unified") and size[-1:] in ("K", "M"):
+            found[f"L{level}"] = int(size[:-1]) << (10 if size[-1] == "K" else 20)
+    return found or {"L1": 32 << 10, "L2": 512 << 10}
+
+
+@cache
+def windows() -> dict[str, int]:
+    """Bytes that are walked through again and again, by the memory that they come from: a page for L1, half of L2, four
+    times L2 where L3 is larger than twice that, and twice L3 (256 MiB at least, 1 GiB and a quarter of what is free at
+    most) for memory."""
+    sizes = cache_bytes()
+    found = {"L1": 4096}
+    if "L2" in sizes:
+        found["L2"] = sizes["L2"] // 2
+    largest = max(sizes.values())
+    if sizes.get("L3", 0) >= 8 * sizes.get("L2", largest):
+        found["L3"] = 4 * sizes["L2"]
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    found["memory"] = min(max(2 * largest, 256 << 20), _MOST_WINDOW, free // 4) // _CHUNK * _CHUNK
+    return {memory: nbytes for memory, nbytes in found.items() if nbytes}
+
+
+def index(target: str, types: str) -> int | None:
+    """Place of a target and types family in peaks.inc; None if it is not there."""
+    numbers = cpu._TARGETS.index(target), cpu._TYPES[types]
+    rows = (lib.pysimd_peaks[i] for i in range(lib.pysimd_peak_count))
+    return next((i for i, row in enumerate(rows) if (row.target, row.types) == numbers), None)
+
+
+def step_bytes(place: int) -> int | None:
+    """Bytes of a step of loads; None where a load converts what it reads, and so is no load alone."""
+    nbytes = lib.pysimd_peaks[place].loads(ffi.NULL, 0, 0)
+    return nbytes if nbytes >= lib.PYSIMD_LOADS_A_STEP * _LEAST_VECTOR else None
+
+
+def aligned(nbytes: int) -> np.ndarray:
+    """New bytes that start on a cache line."""
+    room = np.empty(nbytes + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start : start + nbytes]
+
+
+def random_bytes(nbytes: int) -> np.ndarray:
+    """A random piece again and again, since zeros would cost less power; on a cache line."""
+    found = aligned(nbytes)
+    piece = np.random.default_rng(0).integers(0, 256, min(nbytes, 1 << 20), np.uint8)
+    for at in range(0, nbytes, len(piece)):
+        found[at : at + len(piece)] = piece[: nbytes - at]
+    return found
+
+
+class Chain:
+    """The chain of multiply-adds of one target and types family, in turns of about ``turn_ns``."""
+
+    def __init__(self, place: int, turn_ns: float = TURN_NS):
+        self.place = place
+        self.steps = max(1, int(turn_ns / lib.pysimd_time_peak(place, 1000, 2)))
+
+    def ns(self) -> float:
+        """Nanoseconds of a step, in one turn."""
+        return lib.pysimd_time_peak(self.place, self.steps, 1)
+
+    def rates(self, ns: float) -> dict[str, float]:
+        """10^9 operations in a second, two per multiply-add, where a step takes ``ns``."""
+        return {"gflops": 2 * lib.pysimd_peaks[self.place].macs / ns}
+
+
+class Loads:
+    """Vector loads of one target and types family from one memory, in turns of about ``turn_ns``."""
+
+    def __init__(self, place: int, memory: str, buffer: np.ndarray, turn_ns: float = TURN_NS):
+        self.place, self.step = place, step_bytes(place)
+        self.window = windows()[memory] // self.step * self.step
+        self.passes_memory, self.at = memory == "memory", 0
+        self._buffer, self._pointer = buffer, ffi.from_buffer(buffer)
+        self.steps = (_CHUNK if self.passes_memory else self.window) // self.step
+        if not self.passes_memory:
+            self.steps = max(self.steps, int(turn_ns / self.ns()))
+
+    def ns(self) -> float:
+        """Nanoseconds of a step, in one turn: of a cache after one walk that fills it, of memory further on."""
+        if self.passes_memory:
+            chunk = self._pointer + self.at
+            self.at = (self.at + _CHUNK) % self.window
+            return lib.pysimd_time_loads(self.place, chunk, _CHUNK, self.steps, 1)
+        lib.pysimd_time_loads(self.place, self._pointer, self.window, self.window // self.step, 1)
+        return lib.pysimd_time_loads(self.place, self._pointer, self.window, self.steps, 1)
+
+    def rates(self, ns: float) -> dict[str, float]:
+        """10^9 bytes and 10^9 load instructions in a second, where a step takes ``ns``."""
+        return {"gbytes_per_s": self.step / ns, "gloads_per_s": lib.PYSIMD_LOADS_A_STEP / ns}
+
+
+def beside(place: int, turn_ns: float) -> list[Chain | Loads]:
+    """Chain and, if they are loads alone, loads from L1: what a tile in cache is timed beside, turn by turn."""
+    chain = Chain(place, turn_ns)
+    return [chain] if step_bytes(place) is None else [chain, Loads(place, "L1", random_bytes(windows()["L1"]), turn_ns)]
+
+
+def measured() -> list[dict[str, Any]]:
+    """The peak of each target and types family of the kernels that run here; all of them turn by turn."""
+    families = dict.fromkeys((k.target, k.types) for k in cpu.kernels() if k.available)
+    places = {family: place for family in families if (place := index(*family)) is not None}
+    buffer = random_bytes(max(windows().values()))
+    timed: dict[tuple[int, str], Chain | Loads] = {}
+    for place in places.values():
+        timed[place, ""] = Chain(place)
+        if step_bytes(place) is not None:
+            timed |= {(place, memory): Loads(place, memory, buffer) for memory in windows()}
+    ns = [[x.ns() for x in timed.values()] for _ in range(ROUNDS)]
+    rates = {key: x.rates(float(t)) for (key, x), t in zip(timed.items(), np.percentile(ns, 25, axis=0), strict=True)}
+    return [
+        {
+            "target": target,
+            "types": types,
+            "instruction": "",
+            **rates[place, ""],
+            "loads": [
+                {"memory": memory, "window_bytes": timed[place, memory].window, **rates[place, memory]}
+                for memory in windows()
+                if (place, memory) in rates
+            ],
+        }
+        for (target, types), place in places.items()
+    ]

@@ -1,0 +1,211 @@
+"""``pysimd peaks``: what is measured, that it is kept for this machine alone, and what happens where it cannot be."""
+
+import json
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from guard import GuardedMemory
+
+import pysimd
+from pysimd import cli, measure, peaks
+from pysimd.backends import cpu, cpu_peaks
+
+
+@pytest.fixture(autouse=True)
+def kept_in(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "pysimd"
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Few short turns in small windows: these tests are of what is done with the figures."""
+    monkeypatch.setattr(cpu_peaks, "ROUNDS", 2)
+    monkeypatch.setattr(cpu_peaks, "TURN_NS", 1e4)
+    monkeypatch.setattr(cpu_peaks, "_CHUNK", 1 << 16)
+    monkeypatch.setattr(cpu_peaks, "windows", lambda: {"L1": 4096, "L2": 1 << 16, "memory": 1 << 18})
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How often something was measured; every figure is its number."""
+    calls = []
+
+    def measured():
+        calls.append(None)
+        return [{"target": "sse", "types": "f32", "instruction": "", "gflops": float(len(calls)), "loads": []}]
+
+    monkeypatch.setattr(cpu_peaks, "measured", measured)
+    return calls
+
+
+# --- what is measured ---
+
+
+@pytest.mark.usefixtures("quick")
+def test_every_target_and_type_of_this_machine_has_a_peak():
+    found = peaks.peaks("cpu")
+    assert {(x.target, x.types) for x in found.peaks} == {
+        (k.target, k.types) for k in pysimd.kernels("cpu", available=1)
+    }
+    for peak in found.peaks:
+        assert peak.gflops > 0
+        assert [x.memory for x in peak.loads] in ([], ["L1", "L2", "memory"])
+        for load in peak.loads:
+            assert 0 < load.gloads_per_s < load.gbytes_per_s
+            assert load.gbytes_per_s / load.gloads_per_s in (16, 32, 64)
+    generic = {x.types: x for x in found.peaks if x.target == "generic"}
+    assert generic["f32"].loads
+    assert not generic["i8i32"].loads  # these convert what they read
+
+
+def test_windows_are_of_the_memory_that_they_are_called():
+    sizes, windows = cpu_peaks.cache_bytes(), cpu_peaks.windows()
+    assert windows["L1"] <= sizes["L1"] / 2
+    if "L2" in windows:
+        assert sizes["L1"] < windows["L2"] < sizes["L2"]
+    if "L3" in windows:
+        assert sizes["L2"] < windows["L3"] < sizes["L3"]
+    assert windows["memory"] % cpu_peaks._CHUNK == 0
+
+
+@pytest.mark.parametrize(("target", "types"), [("generic", "f32"), ("generic", "f64")])
+def test_loads_read_the_whole_window_and_nothing_else(target, types):
+    """They end where the window ends: what follows it is not mapped (guard.py), so that one load more would be seen."""
+    place = cpu_peaks.index(target, types)
+    step = cpu_peaks.step_bytes(place)
+    memory = GuardedMemory()
+    pointer = cpu.ffi.from_buffer(memory.ending_at_guard(np.zeros(3 * step, np.uint8)))
+    for steps in (1, 2, 3, 7):
+        assert cpu.lib.pysimd_time_loads(place, pointer, 3 * step, steps, 1) > 0
+
+
+def test_a_target_that_is_not_in_the_table():
+    assert cpu_peaks.index("avx512bf16", "f64") is None
+
+
+def test_speed_without_peaks():
+    assert measure.Speed.beside(2.0) == measure.Speed(2.0)
+    assert measure.Speed.beside(2.0, {"gflops": 8.0}).percent_of_peak == 25
+
+
+# --- what is kept ---
+
+
+def test_measured_once_and_kept(counted, kept_in):
+    first, second = peaks.peaks(), peaks.peaks()
+    assert first == second
+    assert len(counted) == 1
+    (file,) = kept_in.iterdir()
+    assert peaks.Peaks.from_dict(json.loads(file.read_text())) == first
+    assert first.identity["build"] == cpu_peaks.identity()["build"]
+
+
+def test_fresh_measures_again_and_is_kept(counted):
+    peaks.peaks()
+    assert peaks.peaks(fresh=True).peaks[0].gflops == 2
+    assert peaks.peaks().peaks[0].gflops == 2
+
+
+@pytest.mark.parametrize("what", ["device", "features", "targets", "cores", "cache_bytes", "build"])
+def test_another_machine_or_build_is_measured_anew(counted, monkeypatch, what, kept_in):
+    peaks.peaks()
+    identity = cpu_peaks.identity()
+    assert what in identity
+    monkeypatch.setattr(cpu_peaks, "identity", lambda: {**identity, what: "another"})
+    assert peaks.peaks().peaks[0].gflops == 2
+    assert len(list(kept_in.iterdir())) == 2
+
+
+def test_a_file_that_says_it_is_of_another_machine_is_not_taken(counted, kept_in):
+    found = peaks.peaks()
+    (file,) = kept_in.iterdir()
+    file.write_text(json.dumps(replace(found, identity={"device": "another"}).to_dict()))
+    assert peaks.peaks().peaks[0].gflops == 2
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"schema_version": 99}', '{"schema_version": 1}', "\xff"])
+def test_a_spoiled_file_is_measured_over(counted, kept_in, text):
+    peaks.peaks()
+    (file,) = kept_in.iterdir()
+    file.write_text(text)
+    assert peaks.peaks().peaks[0].gflops == 2
+    assert json.loads(file.read_text())["peaks"][0]["gflops"] == 2
+
+
+def test_a_folder_that_cannot_be_written(counted, monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert [peaks.peaks().peaks[0].gflops for _ in range(2)] == [1, 2]
+
+
+def test_a_user_without_a_home(counted, monkeypatch):
+    monkeypatch.delenv("XDG_CACHE_HOME")
+
+    def nowhere():
+        raise RuntimeError("no home")
+
+    monkeypatch.setattr(peaks.Path, "home", nowhere)
+    assert [peaks.peaks().peaks[0].gflops for _ in range(2)] == [1, 2]
+
+
+def test_without_xdg_the_cache_is_in_the_home_folder(counted, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # which the specification says to ignore
+    monkeypatch.setattr(peaks.Path, "home", lambda: tmp_path)
+    peaks.peaks()
+    assert [x.name[:10] for x in (tmp_path / ".cache" / "pysimd").iterdir()] == ["peaks-cpu-"]
+
+
+def test_no_unfinished_file_is_left(counted, monkeypatch, kept_in):
+    monkeypatch.setattr(peaks.Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+    peaks.peaks()
+    assert os.listdir(kept_in) == []
+
+
+# --- refusals ---
+
+
+def test_other_backends():
+    with pytest.raises(pysimd.OptionError, match="cpu and cuda"):
+        peaks.peaks("hip")
+
+
+@pytest.mark.skipif(pysimd.backends()[1].available, reason="there is a GPU")
+def test_no_gpu():
+    with pytest.raises(pysimd.UnavailableError):
+        peaks.peaks("cuda")
+
+
+def test_json_of_something_else():
+    with pytest.raises(pysimd.OptionError, match="pysimd peaks --json"):
+        peaks.Peaks.from_dict({"schema_version": 1, "rows": []})
+
+
+# --- the command ---
+
+
+@pytest.mark.usefixtures("quick")
+def test_command(capsys):
+    assert cli.main(["peaks"]) == 0
+    out = capsys.readouterr().out
+    assert "memory GB/s" in out
+    assert "generic" in out
+    assert cli.main(["peaks", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert peaks.Peaks.from_dict(data) == peaks.peaks()
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_counted_and_measured_report_has_them(capsys):
+    pytest.importorskip("iced_x86")
+    names = ["generic_f32_outer_4x4"]
+    assert pysimd.compare(names, measure=True, seconds=0.001).peaks == ()
+    made = pysimd.compare(names, count=True, measure=True, seconds=0.001)
+    assert made.peaks == (peaks.peaks(),)
+    again = pysimd.Report.from_dict(json.loads(made.to_json()))
+    assert (again.peaks, again.rows) == (made.peaks, made.rows)
+    page = made.html()
+    assert "at most" in page
+    assert 'class="far"' in page
