@@ -24,8 +24,10 @@ struct Swizzled {
     }
 };
 
+/* A thread brings the same piece of every STEP-th line; what it asks for walks over them, panel after panel. */
 template <Layout L, int R, int K, int THREADS, template <int> class Where>
 struct HalfPanel {
+    static constexpr Layout LAYOUT = L;
     static constexpr int LINES = along_k(L) ? R : K, PIECES = (along_k(L) ? K : R) / 8;
     static constexpr int STEP = THREADS / PIECES, TURNS = LINES / STEP;
     static_assert(THREADS % PIECES == 0 && LINES % STEP == 0 && STEP % 8 == 0, "every thread brings as many pieces");
@@ -35,37 +37,41 @@ struct HalfPanel {
     const u16* from;
     i64 step, next;
     u32 to;
-    int line, along, r_left; /* this thread's first piece; rows (columns) that exist, from the tile's first on */
+    int r_left, k_left; /* from this thread's first element on: rows (columns) of the tile, and k, that exist */
 
-    __device__ HalfPanel(const void* operand, i64 ld, i64 first, i64 count)
-        : step(STEP * ld), next(along_k(L) ? K : K * ld) {
-        line = (int)threadIdx.x / PIECES, along = (int)threadIdx.x % PIECES * 8;
+    __device__ HalfPanel(const void* operand, i64 ld, i64 first, i64 count, i64 k)
+        : step(STEP * ld), next(along_k(L) ? K - R * ld : 0) {
+        int line = (int)threadIdx.x / PIECES, along = (int)threadIdx.x % PIECES * 8;
         to = Place::at(line, along / 8);
-        r_left = (int)(count - first < R ? count - first : R);
+        r_left = (int)(count - first < R ? count - first : R) - (along_k(L) ? line : along);
+        k_left = (int)k - (along_k(L) ? along : line);
         from = (const u16*)operand + (along_k(L) ? (first + line) * ld + along : line * ld + first + along);
     }
 
-    /* The next K steps, of which k_left exist, into the panel at this address. */
-    __device__ void fill(u32 panel, int k_left) {
-        int left = (along_k(L) ? k_left : r_left) - along, lines = (along_k(L) ? r_left : k_left) - line;
+    /* A part of the next K steps into the panel at this address. */
+    __device__ void fill(u32 panel, int part, int parts) {
+        int begin = part * TURNS / parts, end = (part + 1) * TURNS / parts;
         if constexpr (width(L) == 4) {
 #pragma unroll
-            for (int i = 0; i < TURNS; ++i) {
-                bool there = i * STEP < lines && left > 0;
-                copy16(panel + to + i * STEP * Place::PITCH, from + i * step, there ? 16 : 0);
+            for (int i = begin; i < end; ++i) {
+                bool there = along_k(L) ? i * STEP < r_left && k_left > 0 : r_left > 0 && i * STEP < k_left;
+                copy16(panel + to + i * STEP * Place::PITCH, from, there ? 16 : 0);
+                from += step;
             }
         } else {
+            int along = along_k(L) ? k_left : r_left, lines = along_k(L) ? r_left : k_left;
 #pragma unroll 1
-            for (int i = 0; i < TURNS; ++i) {
+            for (int i = begin; i < end; ++i) {
                 u32 word[4];
 #pragma unroll
                 for (int w = 0; w < 8; ++w) {
-                    u32 x = i * STEP < lines && w < left ? __ldg(from + i * step + w) : 0;
+                    u32 x = i * STEP < lines && w < along ? __ldg(from + w) : 0;
                     word[w / 2] = w % 2 ? word[w / 2] | x << 16 : x;
                 }
                 shared_store4(panel + to + i * STEP * Place::PITCH, word[0], word[1], word[2], word[3]);
+                from += step;
             }
         }
-        from += next;
+        if (part == parts - 1) from += next, k_left -= K;
     }
 };

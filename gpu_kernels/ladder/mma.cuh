@@ -52,18 +52,33 @@ struct Squares {
 /* A warp's sums into C of a product from row i and column j on. Two neighbouring lanes have two columns each of two rows:
  * they exchange, so that each has four of one row. */
 template <int TM, int TN>
-__device__ inline void store_squares(const Gemm& p, u32 product, i64 i, i64 j, const float (&sum)[TM / 16][TN / 8][4]) {
+__device__ inline void store_squares(const Gemm& p, u32 product, i64 i, i64 j, float (&sum)[TM / 16][TN / 8][4]) {
     int lane = threadIdx.x % 32, below = lane % 2;
     i += lane / 4 + 8 * below, j += lane % 4 / 2 * 4;
+    bool plain = !p.c0 && p.c_vector && j + TN - 4 <= p.n;
+    float* c = p.c + product * p.c_batch + i * p.ldc + j;
 #pragma unroll
-    for (int r = 0; r < TM / 16; ++r)
+    for (int r = 0; r < TM / 16; ++r, i += 16, c += 16 * p.ldc) {
 #pragma unroll
-        for (int c = 0; c < TN / 8; ++c) {
-            const float* x = sum[r][c];
-            float y[2];
+        for (int x = 0; x < TN / 8; ++x) {
+            float* s = sum[r][x];
 #pragma unroll
-            for (int w = 0; w < 2; ++w) y[w] = __shfl_xor_sync(0xffffffff, below ? x[w] : x[2 + w], 1);
-            float row[4] = {below ? y[0] : x[0], below ? y[1] : x[1], below ? x[2] : y[0], below ? x[3] : y[1]};
-            store_row<4>(p, product, i + 16 * r, j + 8 * c, row);
+            for (int w = 0; w < 2; ++w) {
+                float y = __shfl_xor_sync(0xffffffff, below ? s[w] : s[2 + w], 1);
+                s[w] = below ? y : s[w], s[2 + w] = below ? s[2 + w] : y;
+            }
         }
+        if (i >= p.m) continue;
+        if (plain) {
+#pragma unroll
+            for (int x = 0; x < TN / 8; ++x) {
+#pragma unroll
+                for (int w = 0; w < 4; ++w) sum[r][x][w] = result(p, sum[r][x][w]);
+                store4(c + 8 * x, sum[r][x]);
+            }
+        } else {
+#pragma unroll
+            for (int x = 0; x < TN / 8; ++x) store_row<4>(p, product, i, j + 8 * x, sum[r][x]);
+        }
+    }
 }
