@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(256) tf32x3_split(const __grid_constant__ Spli
             if (row + i >= s.rows || k + x >= s.k) continue;
             float value = along_k(L) ? from[(row + i) * s.ld + k + x] : turned[i][x], high = high_part(value);
             to[(row + i) * s.pitch] = high;
-            to[(row + i + s.rows) * s.pitch] = high_part(__fsub_rn(value, high));
+            to[(row + i + s.rows) * s.pitch] = high_part(multiply_add(-1.0f, high, value));
         }
     }
 }

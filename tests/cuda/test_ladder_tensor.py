@@ -1,0 +1,163 @@
+"""Rungs that the tensor memory accelerator feeds: machine code of every block, the choice, what is mapped. No GPU."""
+
+import itertools
+import types
+
+import cuda_machine_code as machine
+import numpy as np
+import pytest
+from pysimd.gpu_kernels import ladder_table
+
+from pysimd.backends import gemm_tensor, tensor_maps
+from pysimd.backends.launches import Arranged
+
+needs_compiler = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
+
+ROWS = [row for row in ladder_table.RUNGS if row.tensor_blocks]
+LAYOUTS = ("ALONG_K", "ALONG_R")
+
+
+def instances():
+    """Every block of every rung for row-major operands, and every layout of those that show something new or choose."""
+    for row in ROWS:
+        for block in row.tensor_blocks:
+            every = row.name in ("wgmma", "wgmma_persistent", "wgmma_cluster") or block is row.tensor_blocks[-1]
+            for pair in itertools.product(LAYOUTS, repeat=2) if every and not row.splits else [LAYOUTS]:
+                shape = f"{block.bm}x{block.bn}x{block.cluster}"
+                yield pytest.param(row, block, *pair, id=f"{row.name}-{shape}-{'-'.join(pair)}")
+
+
+INSTANCES = list(instances())
+
+
+def compiled(row, block, a, b):
+    return machine.compiled(row.source, ladder_table.entry(row, a, b, block), "90a", "ladder")
+
+
+@pytest.fixture(scope="module")
+def everything():
+    """Compiled side by side before the first test."""
+    machine.compile_all(
+        (case.values[0].source, ladder_table.entry(case.values[0], *case.values[2:], case.values[1]), "90a", "ladder")
+        for case in INSTANCES
+    )
+
+
+@needs_compiler
+@pytest.mark.usefixtures("everything")
+@pytest.mark.parametrize(("row", "block", "a", "b"), INSTANCES)
+class TestMachineCode:
+    def test_nothing_in_local_memory_and_denormals_kept(self, row, block, a, b):
+        code = compiled(row, block, a, b)
+        assert code.count("LDL", "STL") == 0
+        assert not [
+            x.name for x in code.instructions if x.name.startswith(("FFMA", "FADD", "FMUL")) and ".FTZ" in x.name
+        ]
+
+    def test_products_of_a_panel_are_asked_for_together(self, row, block, a, b):
+        """All wgmma of the loop, and at most two waits: the compiler waits after each where it sees a danger."""
+        code = compiled(row, block, a, b)
+        k = 8 if row.splits else 16
+        asked = [x for x in code.instructions if x.name.startswith("HGMMA")]
+        assert all(x.text.startswith(f"HGMMA.64x{block.bn}x{k}.F32.") for x in asked)
+        loop = code.hot_loop("HGMMA")
+        inside = sum(x.name.startswith("HGMMA") for x in loop)
+        assert inside == {"wgmma": 2 * 4, "tf32x3": 2 * 3 * 4}.get(row.name, 4)
+        assert sum(x.name.startswith("WARPGROUP.DEPBAR") for x in loop) <= 2
+        assert not [x.name for x in loop if x.name.startswith(("LDS", "LDG", "STS", "MEMBAR"))]
+
+    def test_a_turned_operand_is_read_where_it_lies(self, row, block, a, b):
+        asked = [x for x in compiled(row, block, a, b).instructions if x.name.startswith("HGMMA")]
+        for operand, layout in (("A", a), ("B", b)):
+            turned = {f".tnsp{operand}" in x.text for x in asked}
+            assert turned == {layout == "ALONG_R" and not row.splits}
+
+    def test_boxes_come_by_the_accelerator(self, row, block, a, b):
+        code = compiled(row, block, a, b)
+        brought = [x.name for x in code.instructions if x.name.startswith("UTMALDG.3D")]
+        assert any(".MULTICAST" in name for name in brought) == (block.cluster > 1)
+        assert brought
+        assert (code.count("UTMASTG.3D") > 0) == row.tma_c
+        assert code.count("USETMAXREG") == (2 if block.threads > 128 else 0)
+
+
+@needs_compiler
+def test_parts_are_rounded_and_what_is_left_is_exact():
+    row = ladder_table.BY_NAME["tf32x3"]
+    for layout in LAYOUTS:
+        code = machine.compiled(row.source, ladder_table.split_entry(row, layout), "90a", "ladder")
+        assert code.count("LDL", "STL") == 0
+        kept = sum("0xffffe000" in x.text for x in code.instructions)  # 11 bits of the fraction, after rounding
+        assert kept == 2 * code.count("FFMA") > 0
+        assert not [x.name for x in code.instructions if x.name.startswith("F") and ".FTZ" in x.name]
+
+
+class Matrices:
+    """Shape, strides and address: what an array of CuPy is to ``Arranged``."""
+
+    def __init__(self, shape, strides, pointer=4096, itemsize=2):
+        self.shape, self.strides, self.itemsize = shape, strides, itemsize
+        self.ndim, self.size = len(shape), int(np.prod(shape))
+        self.data = types.SimpleNamespace(ptr=pointer)
+
+
+def arranged(a, batch=()):
+    k = a.shape[-1]
+    b = Matrices((k, 64), (128, 2))
+    c = Matrices((*batch, a.shape[-2], 64), (a.shape[-2] * 256, 256, 4)[-2 - len(batch) :], itemsize=4)
+    return Arranged(a, b, None, c)
+
+
+@pytest.mark.parametrize(
+    ("a", "expected"),
+    [
+        (Matrices((100, 64), (128, 2)), True),
+        (Matrices((100, 63), (128, 2)), True),  # the extent may be any
+        (Matrices((100, 63), (126, 2)), False),  # rows at multiples of 2 bytes
+        (Matrices((100, 64), (128, 2), pointer=4104), False),
+        (Matrices((104, 64), (2, 208)), True),  # turned
+        (Matrices((100, 64), (2, 200)), False),
+        (Matrices((1, 63), (126, 2)), True),  # no step between rows
+        (Matrices((100, 64), (-128, 2)), False),  # backwards
+        (Matrices((100, 64), (0, 2)), False),  # the same row again
+        (Matrices((100, 64), (64, 2)), False),  # rows overlap
+        (Matrices((100, 0), (128, 2)), False),  # a map has no extent of 0
+    ],
+)
+def test_what_can_be_mapped(a, expected):
+    assert gemm_tensor.mappable(arranged(a), 0) == expected
+
+
+@pytest.mark.parametrize(("step", "expected"), [(12800, True), (12808, False), (0, True), (-12800, False)])
+def test_steps_of_a_batch(step, expected):
+    assert gemm_tensor.mappable(arranged(Matrices((3, 100, 64), (step, 128, 2)), (3,)), 0) == expected
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "tile", "cluster"),
+    [
+        (1024, 1024, 1024, 64, 1),
+        (2048, 2048, 2048, 256, 1),
+        (4096, 4096, 4096, 256, 1),
+        (8192, 8192, 8192, 256, 2),
+        (100, 100, 100_000, 64, 1),
+    ],
+)
+def test_choice(m, n, k, tile, cluster):
+    """What a device with the 132 multiprocessors of an H200 is given."""
+    block = gemm_tensor.choose(ladder_table.BY_NAME["bf16_best"].tensor_blocks, m, n, k, 1, 132)
+    assert (block.bn, block.cluster) == (tile, cluster)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_shared_memory_fits(row):
+    for block in row.tensor_blocks:
+        assert ladder_table.dynamic_shared_bytes(row, *LAYOUTS, block) + 256 <= 227 << 10
+
+
+def test_a_driver_without_tensor_maps_is_told(monkeypatch):
+    monkeypatch.setattr(tensor_maps.ctypes, "CDLL", lambda name: object())
+    tensor_maps._encode.cache_clear()
+    with pytest.raises(tensor_maps.UnavailableError, match="update the driver"):
+        tensor_maps.tensor_map(4096, 2, (64, 64, 1), (128, 0), (64, 64), 128)
+    tensor_maps._encode.cache_clear()
