@@ -176,7 +176,9 @@ def _launches(rung: Rung, operands, options, c):
         a, b = (x if arranged.empty or fits(arranged, which) else copied(x) for which, x in enumerate((a, b)))
     made = _tensor if row.tensor_blocks else _persistent if row.blocks else _plain
     for launch in gemm_launches.launches(row, a, b, c0, c, options.alpha, options.beta):
-        yield made(row, c.shape[-2], c.shape[-1], a.shape[-1], *launch)
+        made_launch = made(row, c.shape[-2], c.shape[-1], a.shape[-1], *launch)
+        made_launch.operands = a, b  # copies live as long as what reads them
+        yield made_launch
 
 
 def _plain(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int, call):
