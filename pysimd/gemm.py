@@ -46,7 +46,8 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out
         trans_a, trans_b: take the last two dimensions of ``a``, ``b`` the other way round.
         out: array of the result's shape and dtype to write into; it may overlap any operand, and may be ``c``.
         kernel: name of a kernel or of a rung of the GPU ladder, or one of these objects, that does the products; by
-            default what is fastest for the shape: for float32 on a GPU the best rung, else what ``matmul`` takes.
+            default what is fastest for the shape: on a GPU the best rung for the types, if one is ahead, else what
+            ``matmul`` takes. ``tf32x3`` does float32 on tensor cores, with an error of its own (``Rung.roundings``).
         threads: as for ``matmul``.
 
     Returns:
