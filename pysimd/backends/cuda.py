@@ -44,7 +44,7 @@ def backend() -> Backend:
 
 @cache
 def kernels() -> tuple[MicroKernel, ...]:
-    return tuple(_kernel(row) for row in table.KERNELS)
+    return tuple(_gpu.kernel(row, f"gpu_kernels/micro/{row.source}", why_not(row)) for row in table.KERNELS)
 
 
 def why_not(row) -> str:
@@ -56,25 +56,6 @@ def why_not(row) -> str:
         if int(here.features[0][3:]) < int(row.requires[3:].rstrip("a")):
             return f"{here.device} is {here.features[0]}: {row.name} needs {row.requires} or newer"
     return here.reason
-
-
-def _kernel(row: table.Kernel) -> MicroKernel:
-    reason = why_not(row)
-    return MicroKernel(
-        name=row.name,
-        backend="cuda",
-        target="cuda",
-        types=row.types,
-        form=row.form,
-        mr=row.mr,
-        nr=row.nr,
-        k_group=row.k_group,
-        requires=(row.requires,),
-        available=not reason,
-        unavailable_reason=reason,
-        source_path=f"gpu_kernels/micro/{row.source}",
-        _implementation=_gpu,
-    )
 
 
 @cache

@@ -59,6 +59,26 @@ class Gpu:
         self._plans: dict = {}
         """Launches of ``matmul`` on CuPy arrays seen before, by all they depend on; emptied when it grows large."""
 
+    # --- what there is ---
+
+    def kernel(self, row, source_path: str, reason: str) -> MicroKernel:
+        """A row of the backend's table as what users get; ``reason``: why it cannot run here, empty if it can."""
+        return MicroKernel(
+            name=row.name,
+            backend=self.name,
+            target=self.name,
+            types=row.types,
+            form=row.form,
+            mr=row.mr,
+            nr=row.nr,
+            k_group=row.k_group,
+            requires=(row.requires,),
+            available=not reason,
+            unavailable_reason=reason,
+            source_path=source_path,
+            _implementation=self,
+        )
+
     # --- calls of a kernel ---
 
     def call(self, kernel: MicroKernel, a, b, c, out):

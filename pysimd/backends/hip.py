@@ -50,29 +50,14 @@ def backend() -> Backend:
 
 @cache
 def kernels() -> tuple[MicroKernel, ...]:
-    return tuple(_kernel(row) for row in table.KERNELS)
+    return tuple(_gpu.kernel(row, f"hip_kernels/{row.source}", _why_not(row)) for row in table.KERNELS)
 
 
-def _kernel(row: table.Kernel) -> MicroKernel:
+def _why_not(row: table.Kernel) -> str:
     here = backend()
-    reason = here.reason
-    if not reason and row.requires not in here.features:
-        reason = f"{here.device} is {here.features[0]}: {lacks(row, here.features[0])}"
-    return MicroKernel(
-        name=row.name,
-        backend="hip",
-        target="hip",
-        types=row.types,
-        form=row.form,
-        mr=row.mr,
-        nr=row.nr,
-        k_group=row.k_group,
-        requires=(row.requires,),
-        available=not reason,
-        unavailable_reason=reason,
-        source_path=f"hip_kernels/{row.source}",
-        _implementation=_gpu,
-    )
+    if here.reason or row.requires in here.features:
+        return here.reason
+    return f"{here.device} is {here.features[0]}: {lacks(row, here.features[0])}"
 
 
 def lacks(row: table.Kernel, target: str) -> str:
