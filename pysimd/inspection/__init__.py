@@ -1,19 +1,21 @@
 """``inspect``: the loop of a kernel as it was really built, disassembled and counted.
 
-One module per disassembler: ``x86`` reads the code of the running process, ``nvidia`` what NVRTC compiles, ``amd`` what
-clang or hiprtc compile. All three give ``Line`` objects to ``Inspection``, which counts them in one way.
+One module per disassembler: ``x86`` reads the code of the running process, ``nvidia`` what NVRTC compiles (``rungs``:
+for the ladder), ``amd`` what clang or hiprtc compile. All give ``Line`` objects to ``Inspection``, which counts them in
+one way.
 """
 
 from __future__ import annotations
 
-from .. import registry
+from .. import ladder
 from .counts import Inspection, Line
 
 __all__ = ["Inspection", "Line", "inspect"]
 
 
 def inspect(kernel, *, target: str | None = None) -> Inspection:
-    """The hot loop of a kernel, from its machine code: counts, registers, annotated disassembly.
+    """The hot loop of a kernel or of a rung of the ladder, from its machine code: counts, registers, annotated
+    disassembly.
 
     The instance that packed or aligned operands take is read. CPU kernels are read from the running process
     (``pip install 'pysimd[inspect]'``) on any x86-64 machine, whether or not it can run them. Kernels of GPUs are
@@ -21,7 +23,7 @@ def inspect(kernel, *, target: str | None = None) -> Inspection:
     newer (or ``pip install 'pysimd[simulate]'``).
 
     Args:
-        kernel: a ``MicroKernel`` or its name.
+        kernel: a ``MicroKernel``, a ``Rung``, or the name of one.
         target: ``sm_75``, ``sm_90``, ... or ``gfx906``, ``gfx942``, ...; by default the GPU of this machine, else
             sm_90, and gfx942 or (for the matrix cores of RDNA) gfx1100. CPU kernels are built for one target.
 
@@ -30,7 +32,11 @@ def inspect(kernel, *, target: str | None = None) -> Inspection:
         OptionError: a target that the kernel cannot be compiled for.
         UnavailableError: a disassembler or compiler is missing; the message says which, and what to install.
     """
-    kernel = registry.kernel(kernel) if isinstance(kernel, str) else kernel
+    kernel = ladder.kernel_or_rung(kernel) if isinstance(kernel, str) else kernel
+    if isinstance(kernel, ladder.Rung):
+        from . import rungs
+
+        return rungs.inspect(kernel, target)
     if kernel.backend == "cpu":
         from . import x86 as reader
     elif kernel.backend == "cuda":

@@ -38,8 +38,8 @@ class Inspection:
         kernel: its name.
         target: what it was compiled for: ``avx2``, ``sm_90``, ``gfx942``.
         entry: the function, or the template instance.
-        scope: whose instructions are counted: a ``core``, a GPU's ``thread``, or a ``warp`` (``wave``) whose threads do
-            a tile together on a matrix unit.
+        scope: whose instructions are counted: a ``core``, a GPU's ``thread``, or a ``warp`` (``wave``, ``warpgroup``)
+            whose threads do a tile together on a matrix unit.
         element_bytes: bytes of an element of A and B as the loop loads it (2 for int8 that packing has widened).
         registers: vector registers that the loop names (CPU), or that a thread of the kernel has (GPU).
         registers_there_are: how many the target has for it.
@@ -47,6 +47,8 @@ class Inspection:
         analytic_ratio: multiply-adds per element loaded, of the tile.
         remark: why the counted ratio may be another one; empty if it may not.
         lines: the instructions.
+        tile_memory: where the tile's elements come from, for the ratios; empty: wherever elements are loaded from. In a
+            rung of the ladder the loop also brings from global memory what many threads will use.
     """
 
     kernel: str
@@ -60,6 +62,7 @@ class Inspection:
     analytic_ratio: float
     remark: str
     lines: tuple[Line, ...]
+    tile_memory: str = ""
 
     def _count(self, role: str) -> int:
         return sum(role in line.roles for line in self.lines)
@@ -111,14 +114,17 @@ class Inspection:
     @property
     def element_ratio(self) -> float | None:
         """Multiply-adds per element loaded; None if nothing is."""
-        loaded = sum(self.load_elements.values())
+        loaded = sum(self._for_the_tile(self.load_elements))
         return self.macs / loaded if loaded else None
 
     @property
     def instruction_ratio(self) -> float | None:
         """Multiply-add instructions per load instruction; None if there is none."""
-        loads = sum(self.load_instructions.values())
+        loads = sum(self._for_the_tile(self.load_instructions))
         return self.multiply_adds / loads if loads else None
+
+    def _for_the_tile(self, by_memory: dict) -> list:
+        return [x for memory, x in by_memory.items() if self.tile_memory in ("", memory)]
 
     @property
     def agrees(self) -> bool:

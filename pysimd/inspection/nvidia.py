@@ -127,8 +127,10 @@ class CompileError(PysimdError):
     """NVRTC refused a source; its own text is the message."""
 
 
-def compile_text(text: str, name: str, entry: str, arch: int) -> Code:
-    """The machine code of a template instance in CUDA source, with the options that CuPy uses. Raises CompileError."""
+def compile_text(text: str, name: str, entry: str, arch: int | str) -> Code:
+    """The machine code of a template instance in CUDA source, with the options that CuPy uses. Raises CompileError.
+
+    ``arch`` is 80, 90, ... or a name with a letter, ``90a``."""
     from cupy_backends.cuda.libs import nvrtc as library
 
     program = library.createProgram(text, name, (), ())
@@ -146,7 +148,7 @@ def compile_text(text: str, name: str, entry: str, arch: int) -> Code:
 
 
 @cache
-def compiled(source: str, entry: str, arch: int, folder: str = "micro") -> Code:
+def compiled(source: str, entry: str, arch: int | str, folder: str = "micro") -> Code:
     """The machine code of a template instance of a file in ``gpu_kernels``; kept. Raises CompileError."""
     return compile_text(nvrtc.source(source, folder), source, entry, arch)
 
@@ -187,25 +189,31 @@ def inspection(kernel: MicroKernel, target: str, entry: str, code: Code) -> Insp
         features=(),
         analytic_ratio=kernel.ratio.value,
         remark="",
-        lines=tuple(line(x, row, lanes) for x in code.hot_loop(row.instruction)),
+        lines=tuple(line(x, macs(x, row), lanes) for x in code.hot_loop(row.instruction)),
     )
 
 
+_SHAPES = {"16816": 2048, "1688": 1024, "16832": 4096, "8816": 1024, "8832": 2048}
+
+
 def macs(x: Instruction, row: table.Kernel) -> int:
-    """Multiply-adds of one instruction: in a lane, or in a warp for the tensor cores, whose name tells the shape."""
+    """Multiply-adds of one instruction of a kernel: in a lane, or in a warp for the tensor cores."""
     if not x.name.startswith(row.instruction) or x.moves():
         return 0
-    shape = re.match(r"[HI]MMA\.(16816|1688|16832|8816|8832)", x.name)
-    if shape is None:
-        return row.macs
-    return {"16816": 2048, "1688": 1024, "16832": 4096, "8816": 1024, "8832": 2048}[shape[1]]
+    return macs_of_warp(x) or row.macs
 
 
-def line(x: Instruction, row: table.Kernel, lanes: int) -> Line:
-    """What an instruction does for the tile, in one lane or in a warp of ``lanes``."""
+def macs_of_warp(x: Instruction) -> int:
+    """Multiply-adds of a tensor core's instruction, whose name tells the shape; 0 for others."""
+    shape = re.match(r"[HI]MMA\.(\d+)", x.name)
+    return _SHAPES[shape[1]] if shape else 0
+
+
+def line(x: Instruction, macs: int, lanes: int) -> Line:
+    """What an instruction of so many multiply-adds does for the tile, in one lane or in a warp of ``lanes``."""
     name = x.name + "."
-    if macs(x, row):
-        return Line(x.text, (MULTIPLY_ADD,), macs(x, row))
+    if macs:
+        return Line(x.text, (MULTIPLY_ADD,), macs)
     for memory, loads in (("global", _GLOBAL), ("shared", _SHARED)):
         if name.startswith(loads):
             return Line(x.text, (LOAD,), memory=memory, load_bytes=x.bytes_loaded(*loads) * lanes)

@@ -64,6 +64,20 @@ def test_hot_loop(kernel, target):
     assert set(seen.load_instructions) == {"memory" if kernel.backend == "cpu" else "global"}
 
 
+@needs("cuda")
+@pytest.mark.parametrize("rung", pysimd.rungs(), ids=lambda rung: rung.name)
+def test_loop_of_a_rung(rung):
+    """As of the kernels, but that the loop also brings panels: the ratio is of what the tile is read from."""
+    seen = pysimd.inspect(rung)
+    assert seen.spills == 0, seen.listing
+    assert seen.agrees, f"{seen}\n{seen.listing}"
+    assert seen.analytic_ratio == rung.ratio.value
+    assert set(seen.load_instructions) <= {"global", "shared"}
+    assert ("shared" in seen.load_instructions) == (rung.bk is not None)
+    assert seen.stores == 0 or "shared" in seen.load_instructions  # of panels; none goes to global memory
+    assert 0 < seen.registers <= seen.registers_there_are
+
+
 # --- what is counted ---
 
 
@@ -108,6 +122,32 @@ def test_tensor_cores_are_counted_by_the_warp():
 def test_default_target_of_a_kernel_that_cdna_has_not():
     assert pysimd.inspect("hip_f32_outer_8x8").target == "gfx942"
     assert pysimd.inspect("hip_f16f32_wmma_16x16").target == "gfx1100"
+
+
+@needs("cuda")
+def test_a_rung_by_its_name_and_target():
+    newest, older = pysimd.inspect("f32_best"), pysimd.inspect("f32_best", target="sm_80")
+    assert (newest.target, older.target) == ("sm_90a", "sm_80")  # where warps trade registers, and where they do not
+    assert (newest.analytic_ratio, older.analytic_ratio) == (16 * 8 / (16 + 8), 8 * 8 / (8 + 8))
+    assert newest.load_instructions == {"shared": 48}
+    assert (newest.multiply_adds, newest.macs) == (1024, 1024)
+
+
+@needs("cuda")
+def test_what_a_warpgroup_multiplies_comes_from_shared_memory():
+    seen = pysimd.inspect("bf16_best")
+    assert seen.scope == "warpgroup"
+    assert seen.macs == 64 * 256 * 16 * seen.multiply_adds
+    assert seen.load_elements == {"shared": seen.multiply_adds * (64 + 256) * 16}
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "says"),
+    [("cpasync", "sm_75", "sm_80 or newer"), ("bf16_best", "sm_100", "sm_90a alone"), ("naive", "gfx906", "sm_75")],
+)
+def test_target_that_a_rung_has_not(name, target, says):
+    with pytest.raises(pysimd.OptionError, match=says):
+        pysimd.inspect(name, target=target)
 
 
 # --- refusals ---

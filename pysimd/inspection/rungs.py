@@ -1,0 +1,97 @@
+"""The rungs of the GEMM ladder, compiled and disassembled as CUDA kernels are: the loop along k, from the memory that
+the tile of a thread, a warp or a warpgroup is read from."""
+
+from __future__ import annotations
+
+import re
+
+from .. import dtypes
+from ..backends import cuda
+from ..errors import OptionError, UnavailableError
+from ..gpu_kernels import ladder_table
+from ..ladder import Rung
+from . import nvidia
+from .counts import LOAD, MULTIPLY_ADD, Inspection, Line
+
+SCOPES = {1: "thread", 32: "warp", 128: "warpgroup"}
+
+_GROUPS = {"FFMA": 1, "HFMA2": 2, "IDP.4A": 4}
+"""Multiply-adds of an instruction of one thread, along k."""
+
+_OF_TYPES = {"f32": "FFMA", "f16": "HFMA2", "i8i32": "IDP.4A"}
+
+
+def instruction(row: ladder_table.Rung) -> str:
+    """The multiply-add of a rung, as nvdisasm spells it (a prefix)."""
+    return "HGMMA" if row.tensor_blocks else "HMMA" if row.lanes > 1 else _OF_TYPES[row.types]
+
+
+def inspect(rung: Rung, target: str | None) -> Inspection:
+    """``pysimd.inspect`` of a rung: the instance for row-major, aligned operands, of the first block it chooses from.
+
+    For sm_90 that is sm_90a, as on the device: only there warps hand registers over, and warpgroups multiply.
+    """
+    row, here = ladder_table.BY_NAME[rung.name], cuda.backend()
+    target = target or (here.features[0] if here.available else nvidia.DEFAULT)
+    target = "sm_90a" if target == "sm_90" else target
+    found = re.fullmatch(r"sm_(\d+)a?", target)
+    needs = int(row.requires[3:].rstrip("a"))
+    if not found or int(found[1]) < needs or (row.requires.endswith("a") and target != row.requires):
+        or_newer = "alone" if row.requires.endswith("a") else f"or newer, e.g. {nvidia.DEFAULT}"
+        raise OptionError(f"target={target!r}: {row.name} is compiled for {row.requires} {or_newer}")
+    if nvidia.missing():
+        raise UnavailableError(nvidia.missing())
+    block = next((x for x in row.blocks if target == "sm_90a" or not x.trades), None)
+    entry = ladder_table.entry(row, *ladder_table.row_major(row), block)
+    try:
+        code = nvidia.compiled(row.source, entry, target[3:], "ladder")
+    except nvidia.CompileError as error:
+        raise OptionError(f"target={target!r}: NVRTC does not compile {row.name} for it: {error}") from error
+    return inspection(row, target, entry, code, block)
+
+
+def inspection(
+    row: ladder_table.Rung, target: str, entry: str, code: nvidia.Code, block: ladder_table.Block | None = None
+) -> Inspection:
+    """The hot loop of ``code``, counted: around the loop along k is one from tile to tile, which stores C."""
+    along_k = nvidia.Code(
+        code.instructions,
+        tuple(loop for loop in code.loops if not any(x.name.startswith(("STG.", "UTMASTG.")) for x in loop)),
+        code.registers,
+    )
+    tm, tn = (block.mr, block.nr) if block else (row.tm, row.tn)
+    size = dtypes.dtype_of(dtypes.FAMILIES[row.types].a).itemsize
+    return Inspection(
+        kernel=row.name,
+        target=target,
+        entry=entry,
+        scope=SCOPES[row.lanes],
+        element_bytes=size,
+        registers=code.registers,
+        registers_there_are=255,
+        features=(),
+        analytic_ratio=tm * tn / (2 * tm * tn if row.inner else tm + tn),
+        remark="",
+        lines=tuple(line(x, row, size) for x in along_k.hot_loop(instruction(row))),
+        tile_memory="shared" if row.bk else "global",
+    )
+
+
+def line(x: nvidia.Instruction, row: ladder_table.Rung, size: int) -> Line:
+    """What an instruction does for the tile."""
+    of_warpgroup = re.search(r"\bHGMMA\.(\d+)x(\d+)x(\d+)\.", x.text)
+    if of_warpgroup:  # both operands from shared memory, each element once
+        m, n, k = map(int, of_warpgroup.groups())
+        word = 4 if "TF32" in x.text else size
+        return Line(x.text, (MULTIPLY_ADD, LOAD), m * n * k, "shared", (m + n) * k * word)
+    name = instruction(row)
+    if row.lanes == 1 and x.name.startswith(name) and not x.moves():
+        return Line(x.text, (MULTIPLY_ADD,), _GROUPS[name])
+    if x.name.startswith("LDS") and x.operands.startswith(
+        "RZ,"
+    ):  # stands before asynchronous copies, and loads nothing
+        return Line(x.text)
+    matrices = re.match(r"LDSM\.16\.MT?88(?:\.([24]))?", x.name)
+    if matrices:  # of 8 x 8 elements of two bytes
+        return Line(x.text, (LOAD,), memory="shared", load_bytes=128 * int(matrices[1] or 1))
+    return nvidia.line(x, nvidia.macs_of_warp(x) if row.lanes > 1 else 0, row.lanes)
