@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -43,6 +43,7 @@ def _encode():
     return function
 
 
+@lru_cache(maxsize=1024)  # the driver takes microseconds for each
 def tensor_map(
     pointer: int,
     itemsize: int,
