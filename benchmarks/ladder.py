@@ -1,9 +1,10 @@
 """The GPU GEMM ladder beside cuBLAS: ``python benchmarks/ladder.py [--out FILE.json]``.
 
-All rungs and cuBLAS (cupy.matmul) take turns at each size, m = n = k, on random float32 operands that are larger than
-the second-level cache in all; each result is checked against float64 before it is timed. Figures are medians of times
-between two events on the GPU. That cuBLAS computes in float32 is seen from its error: with TF32 it would be some
-thousand times as large, and outside the bound.
+All rungs of a family (``--types``) and cuBLAS take turns at each size, m = n = k, on random operands that are larger
+than the second-level cache in all; each result is checked against float64 before it is timed. Figures are medians of
+times between two events on the GPU. That cuBLAS computes float32 in float32 is seen from its error: with TF32 it would
+be some thousand times as large, and outside the bound. For 16-bit operands it is asked for float sums, with a C of
+floats and with one of 16 bits.
 
 ``--counters`` runs every rung once under Nsight Compute (``ncu``) instead, and records what its counters say, per
 multiply-add or as a share; ``--once RUNG ... --size N`` is what ncu is given. PYSIMD_COMMIT names the commit where git
@@ -28,7 +29,7 @@ import numpy as np
 
 import pysimd
 from pysimd import ladder_report
-from pysimd.backends import cuda_ladder
+from pysimd.backends import cuda_ladder, ladder_times
 
 SIZES = (1024, 2048, 4096, 8192)
 
@@ -42,6 +43,7 @@ COUNTERS = {
     "warps_percent": "sm__warps_active.avg.pct_of_peak_sustained_active",
     "issue_percent": "smsp__issue_active.avg.pct_of_peak_sustained_active",
     "fma_percent": "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active",
+    "tensor_percent": "sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active",
     "stall_memory": "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",
     "stall_shared": "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio",
     "stall_queue": "smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio",
@@ -86,17 +88,17 @@ def machine() -> dict[str, object]:
 
 
 def once(names: list[str], size: int) -> None:
-    rng = cupy.random.default_rng(0)
-    a, b = (rng.standard_normal((size, size), dtype=np.float32) for _ in range(2))
-    out = cupy.empty_like(a)
+    rng, out = cupy.random.default_rng(0), cupy.empty((size, size), np.float32)
     for name in names:
-        cuda_ladder.prepared(pysimd.rung(name), a, b, out)()
+        rung = pysimd.rung(name)
+        a, b = (ladder_times.operand(rng, rung.types, (size, size)) for _ in range(2))
+        cuda_ladder.prepared(rung, a, b, out)()
     cupy.cuda.get_current_stream().synchronize()
 
 
-def counters(size: int) -> list[dict[str, object]]:
-    """Of each rung, from one launch of it under ncu."""
-    names = [rung.name for rung in pysimd.rungs() if rung.available and rung.types == "f32"]
+def counters(size: int, types: list[str]) -> list[dict[str, object]]:
+    """Of each rung of these families, from one launch of it under ncu."""
+    names = [rung.name for rung in pysimd.rungs() if rung.available and rung.types in types]
     pattern = "|".join(f"{name}$" for name in names)
     own = [sys.executable, __file__, "--size", str(size), "--once", *names]
     command = ["ncu", "--csv", "--print-units", "base", "--clock-control", "none", "--kernel-name-base", "function"]
@@ -113,19 +115,20 @@ def counters(size: int) -> list[dict[str, object]]:
     return [{"name": name, "size": size, **found.get(name, {})} for name in names]
 
 
-def times(sizes: list[int], seconds: float) -> dict[str, object]:
-    rows, ceiling = ladder_report.measure(sizes, seconds, lambda text: print(text, file=sys.stderr, flush=True))
+def times(sizes: list[int], seconds: float, types: list[str]) -> dict[str, object]:
+    rows, ceilings = ladder_report.measure(sizes, seconds, lambda text: print(text, file=sys.stderr, flush=True), types)
     for row in rows:
         print(f"{row.size:6} {row.name:18} {row.tflops:7.2f} {row.percent_of_cublas:6.1f} %", file=sys.stderr)
     after = clocks()
     rows = [asdict(row) for row in rows]
-    return {"machine": machine(), "clocks_after": after, "ceiling_tflops": ceiling, "rows": rows}
+    return {"machine": machine(), "clocks_after": after, "ceiling_tflops": ceilings, "rows": rows}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, help="write the figures here, as JSON")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--types", type=lambda text: text.split(","), default=["f32"], help="f32,f16f32,bf16f32 (f32)")
     parser.add_argument("--seconds", type=float, default=0.3, help="for each contender at each size (%(default)s)")
     parser.add_argument("--counters", action="store_true", help="what the hardware counts, instead of times")
     parser.add_argument("--once", metavar="RUNG", nargs="+", help="run these rungs once, for a profiler")
@@ -138,9 +141,9 @@ def main() -> None:
         once(options.once, options.size)
         return
     if options.counters:
-        document = {"machine": machine(), "counters": counters(options.size)}
+        document = {"machine": machine(), "counters": counters(options.size, options.types)}
     else:
-        document = times(options.sizes, options.seconds)
+        document = times(options.sizes, options.seconds, options.types)
     text = json.dumps(document, indent=1)
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)

@@ -1,12 +1,14 @@
 """Make the figures of docs/ladder.md and the chart from recorded results: ``python benchmarks/render_ladder.py``.
 
 Reads ladder_h200.json and ladder_counters_h200.json in benchmarks/results (made by ``python benchmarks/ladder.py
---out ...`` and the same with ``--counters``); writes ladder_h200.png there, and in docs/ladder.md the text between the
-markers ``bench:begin`` and ``bench:end`` and that between ``rung:NAME`` and ``/rung``.
+--types f32,f16f32,bf16f32 --out ...`` and the same with ``--counters``); writes ladder_h200.png there, and in
+docs/ladder.md the text between the markers ``bench:begin`` and ``bench:end`` and that between ``rung:NAME`` and
+``/rung``, of the rungs that were recorded.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import textwrap
@@ -34,8 +36,12 @@ def table(head: list[str], rows: list[list[str]]) -> list[str]:
     return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(row) + " |" for row in rows)]
 
 
-def overview(document) -> str:
-    machine, rows = document["machine"], document["rows"]
+OPERANDS = {"f32": "float32", "f16f32": "float16 operands, float32 sums", "bf16f32": "bfloat16 operands, float32 sums"}
+
+
+def family(document, types: str) -> list[str]:
+    """A line on the operands, and the table of their rungs."""
+    rows = [row for row in document["rows"] if row["types"] == types]
     sizes = sorted({row["size"] for row in rows})
     cells = {(row["name"], row["size"]): row for row in rows}
     lines = []
@@ -45,21 +51,28 @@ def overview(document) -> str:
             speeds = [f"{row['tflops']:.1f}" for row in ours]
             rest = [f"{ours[-1]['percent_of_cublas']:.0f}", f"{rung.ratio.value:.2f}", str(ours[-1]["registers"])]
             lines.append([rung.number, f"`{rung.name}`", *speeds, *rest, rung.new])
-    speeds = [f"{cells[PEER, size]['tflops']:.1f}" for size in sizes]
-    lines.append(["", PEER, *speeds, "100", "", "", ""])
+    for peer in dict.fromkeys(row["name"] for row in rows if row["number"] is None):
+        speeds = [f"{cells[peer, size]['tflops']:.1f}" for size in sizes]
+        lines.append(["", peer, *speeds, f"{cells[peer, sizes[-1]]['percent_of_cublas']:.0f}", "", "", ""])
+    ceiling = document["ceiling_tflops"][types]
+    chain = f" A chain of multiply-adds on registers ran at {ceiling:.1f}." if ceiling else ""
+    head = ["", "rung", *map(str, sizes), "% of cuBLAS", "FMA/element", "registers", "what is new"]
+    return [f"{OPERANDS[types]}:{chain}", "", *table(head, lines), ""]
+
+
+def overview(document) -> str:
+    machine, rows = document["machine"], document["rows"]
+    families = [family(document, types) for types in dict.fromkeys(row["types"] for row in rows)]
     wrong = [row["name"] for row in rows if not row["within_bound"]]
     held = "All results were within `(K + 3) u |A||B|` of float64" if not wrong else f"WRONG: {', '.join(wrong)}"
     return "\n".join(
         [
             f"{machine['device']}, CUDA {machine['cuda_runtime'] // 1000}.{machine['cuda_runtime'] % 1000 // 10}, "
             f"NVRTC {'.'.join(map(str, machine['nvrtc']))}, CuPy {machine['cupy']}, cuBLAS {machine['cublas']} without "
-            f"TF32; {machine['date']}, commit {machine['commit']}. TFLOP/s, float32, m = n = k, medians of one run. "
-            f"A chain of multiply-adds on registers ran at {document['ceiling_tflops']:.1f}. {held}.",
+            f"TF32; {machine['date']}, commit {machine['commit']}. TFLOP/s, m = n = k, medians of one run; the "
+            f"percentage is that at {max(row['size'] for row in rows)}. {held}.",
             "",
-            *table(["", "rung", *map(str, sizes), "% of cuBLAS", "FMA/element", "registers", "what is new"], lines),
-            "",
-            f"The percentage is that at {sizes[-1]}.",
-            "",
+            *itertools.chain(*families),
             "![the ladder](../benchmarks/results/ladder_h200.png)",
         ]
     )
@@ -67,18 +80,24 @@ def overview(document) -> str:
 
 def section(name: str, document, counters) -> str:
     """What was measured and counted of one rung."""
-    row = next(row for row in document["rows"] if row["name"] == name and row["size"] == SECTION_SIZE)
-    found = next(row for row in counters["counters"] if row["name"] == name)
-    warps = found["size"] ** 3 / 32  # multiply-adds of a whole warp
+    row = next((row for row in document["rows"] if row["name"] == name and row["size"] == SECTION_SIZE), None)
+    found = next((row for row in counters["counters"] if row["name"] == name), None)
+    if row is None or found is None:
+        return ""
+    tensor = pysimd.rung(name).lanes > 1
+    unit = 2048 if tensor else 32  # multiply-adds of an instruction in a whole warp
+    warps = found["size"] ** 3 / unit
     passes, conflicts = found["shared_wavefronts"] / warps, found["shared_conflicts"] / warps
     waits = ", ".join(f"{found[key]:.2f} {what}" for key, what in WAITS.items())
-    loaded = found["global_sectors"] / found["global_requests"]
+    requests = found["global_requests"]  # none where the tensor memory accelerator brings all
+    loaded = f" {found['global_sectors'] / requests:.1f} sectors a load from global memory," if requests else ""
+    pipe, busy = ("tensor cores were", "tensor_percent") if tensor else ("FMA pipe was", "fma_percent")
     text = (
         f"**{row['tflops']:.1f} TFLOP/s** at {SECTION_SIZE}, {row['percent_of_cublas']:.0f} % of cuBLAS. Counted at "
-        f"{found['size']}, for 32 multiply-adds: {found['instructions'] / warps:.2f} instructions, {passes:.2f} passes "
-        f"through shared memory, {conflicts:.3f} for conflicts. {loaded:.1f} sectors a load from global memory, "
+        f"{found['size']}, for {unit} multiply-adds: {found['instructions'] / warps:.2f} instructions, {passes:.2f} "
+        f"passes through shared memory, {conflicts:.3f} for conflicts.{loaded} "
         f"{found['l2_read_sectors'] * 32e-9:.2f} GB from the second-level cache. An instruction started in "
-        f"{found['issue_percent']:.0f} % of the cycles, the FMA pipe was busy in {found['fma_percent']:.0f} %. Warps "
+        f"{found['issue_percent']:.0f} % of the cycles, the {pipe} busy in {found[busy]:.0f} %. Warps "
         f"waiting when one was started: {waits}."
     )
     return "\n".join(["", *textwrap.wrap(text, 120, break_on_hyphens=False), ""])
@@ -101,7 +120,7 @@ def main() -> None:
         flags=re.S,
     )
     PAGE.write_text(page)
-    rows = [SimpleNamespace(**row) for row in document["rows"] if row["size"] in CHART_SIZES]
+    rows = [SimpleNamespace(**row) for row in document["rows"] if row["types"] == "f32" and row["size"] in CHART_SIZES]
     plots.ladder_bars(rows, RESULTS / "ladder_h200.png")
 
 

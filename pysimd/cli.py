@@ -103,6 +103,9 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--measure", action="store_true", help="time each kernel and the peaks of its instructions")
     _add_selection(sub)
     sub.add_argument("--plot", metavar="PATH", type=Path, help="draw the table as bars (PNG, SVG, PDF)")
+    sub.add_argument(
+        "--rooflines", metavar="PATH", type=Path, help="draw what was counted and measured under its roofs"
+    )
     _add_seconds(sub, 0.02, "time given to each kernel and to each peak (%(default)s)")
 
     sub = command("report", _report, "one HTML page of it all: analytic, counted, measured, drawn")
@@ -139,6 +142,7 @@ def _parser() -> argparse.ArgumentParser:
 
     sub = command("ladder", _ladder, "the GPU GEMM ladder: every rung beside cuBLAS, in one run, turn by turn")
     sub.add_argument("--sizes", type=_numbers, default=(1024, 2048, 4096), help="m = n = k (1024,2048,4096)")
+    sub.add_argument("--types", type=_summed_in_float, default=("f32",), help="families: f32, f16f32, bf16f32 (f32)")
     sub.add_argument("--list", action="store_true", help="the rungs without measurement; needs no GPU")
     sub.add_argument("--plot", metavar="PATH", type=Path, help="draw the table as bars (PNG, SVG, PDF)")
     _add_seconds(sub, 0.2, "time given to each rung at each size (%(default)s)")
@@ -189,14 +193,18 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(_positive(part.strip()) for part in text.split(","))
 
 
-def _families(text: str) -> tuple[str, ...]:
+def _families(text: str, known: Sequence[str] = ()) -> tuple[str, ...]:
     from .backends import cpu
 
-    names, known = tuple(part.strip() for part in text.split(",")), (*cpu.OFFERED, "f16")
+    names, known = tuple(part.strip() for part in text.split(",")), known or (*cpu.OFFERED, "f16")
     for name in names:
         if name not in known:
             raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(known)}")
     return names
+
+
+def _summed_in_float(text: str) -> tuple[str, ...]:
+    return _families(text, ladder_report.TYPES)
 
 
 def _seconds(text: str) -> float:
@@ -517,6 +525,9 @@ def _ratio(options) -> int:
     if options.plot is not None:
         made.plot(options.plot)
         _say(f"plot written to {options.plot}")
+    if options.rooflines is not None:
+        made.plot_rooflines(options.rooflines)
+        _say(f"rooflines written to {options.rooflines}")
     print(made.to_json() if options.json else _ratio_table(made.rows))
     return 0
 
@@ -711,19 +722,24 @@ def _bench_table(rows: Sequence[measure.Beside]) -> str:
 def _ladder(options) -> int:
     if options.list and options.plot is not None:
         raise OptionError("--plot draws what was measured: leave --list out")
+    if options.plot is not None and len(options.types) > 1:
+        raise OptionError(f"--plot draws one family, --types names {len(options.types)}: give one at a time")
     if options.list:
-        rows, ceiling = ladder_report.listed(), None
+        rows, ceilings = ladder_report.listed(), {}
     else:
-        rows, ceiling = ladder_report.measure(options.sizes, options.seconds, _say)
+        rows, ceilings = ladder_report.measure(options.sizes, options.seconds, _say, options.types)
     if options.plot is not None:
         from . import plots
 
         plots.ladder_bars(rows, options.plot)
         _say(f"plot written to {options.plot}")
     if options.json:
-        _print_json(machine=report.machine(), ceiling_tflops=ceiling, rows=[asdict(row) for row in rows])
+        _print_json(machine=report.machine(), ceiling_tflops=ceilings, rows=[asdict(row) for row in rows])
+    elif options.list:
+        print(_ladder_list(rows))
     else:
-        print(_ladder_list(rows) if options.list else _ladder_table(rows, ceiling))
+        tables = [_ladder_table([row for row in rows if row.types == x], c) for x, c in ceilings.items()]
+        print("\n\n".join(tables))
     wrong = [row for row in rows if row.within_bound is False]
     for row in wrong:
         _say(f"warning: {row.name} at {row.size}: the result is outside the error bound")
@@ -736,7 +752,7 @@ def _ladder_list(rows: Sequence[ladder_report.Row]) -> str:
     return table(headers, lines, right=["threads", "FMA/element"])
 
 
-def _ladder_table(rows: Sequence[ladder_report.Row], ceiling: float) -> str:
+def _ladder_table(rows: Sequence[ladder_report.Row], ceiling: float | None) -> str:
     headers = [
         "size",
         "",
@@ -762,8 +778,10 @@ def _ladder_table(rows: Sequence[ladder_report.Row], ceiling: float) -> str:
         ]
         for row in rows
     ]
-    note = f"(ceiling: {ceiling:.1f} TFLOP/s, a chain of multiply-adds on registers in the same run)"
-    return f"{table(headers, lines, right=['size', *headers[3:]])}\n{note}"
+    lines = table(headers, lines, right=["size", *headers[3:]])
+    if ceiling is None:
+        return lines
+    return f"{lines}\n(ceiling: {ceiling:.1f} TFLOP/s, a chain of multiply-adds on registers in the same run)"
 
 
 # --- source ---

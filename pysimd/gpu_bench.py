@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from . import api, dtypes, ladder_report, measure
+from . import api, dtypes, measure
 from .errors import OptionError, UnavailableError
 from .verify import verify
 
@@ -57,6 +57,8 @@ def beside_cublas(types: str, size: int, batch: int, *, seconds: float = 0.3, se
     """
     import cupy
 
+    from .backends import ladder_times
+
     family, rng = dtypes.FAMILIES[types], np.random.default_rng(seed)
     on_host = [measure.random_array(name, (batch, size, size), rng) for name in (family.a, family.b)]
     a, b = (cupy.asarray(x) for x in on_host)
@@ -67,7 +69,7 @@ def beside_cublas(types: str, size: int, batch: int, *, seconds: float = 0.3, se
     runs["pysimd"][0]()
     some = slice(min(batch, 1000))
     holds = verify(types, *(x[some] for x in on_host), None, cupy.asnumpy(out[some])).holds
-    times = ladder_report.medians(runs, seconds)
+    times = ladder_times.medians(runs, seconds)
     cublas = times.get("cublas")
     return Row(
         types=types,

@@ -23,9 +23,9 @@ class Rung:
         new: what it adds to the rung before.
         covers: the kernels of the documents behind the ladder that it says again, as (document, kernel).
         bm, bn: the tile of C that a block computes; ``bk`` steps of k come into shared memory at a time (None: none).
-        tm, tn: elements of C for a thread.
+        tm, tn: elements of C for ``lanes`` threads together: one, or a warp or more on tensor cores.
         threads: threads of a block.
-        ratio: multiply-adds of a thread beside the elements that it reads for them, for one step of k.
+        ratio: multiply-adds of those beside the elements that they read for them, for one step of k.
         roundings: the error is at most ``(k + roundings) u |A| |B|``, with u the round-off of the sums' type.
         requires: the features the device must have.
         available: whether it can run on this machine.
@@ -44,6 +44,7 @@ class Rung:
     bk: int | None
     tm: int
     tn: int
+    lanes: int
     threads: int
     ratio: Ratio
     roundings: int

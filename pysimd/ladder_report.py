@@ -1,4 +1,4 @@
-"""The ladder measured: every rung beside cuBLAS and beside the chain of multiply-adds that loads nothing."""
+"""The ladder measured: every rung beside cuBLAS and beside a chain of multiply-adds that loads nothing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import ladder
+from .errors import OptionError
+
+TYPES = ("f32", "f16f32", "bf16f32")
+"""The families that are timed: sums in float."""
 
 
 @dataclass(frozen=True)
@@ -15,10 +19,12 @@ class Row:
     without measurement.
 
     Attributes:
+        types: family; float sums, whatever A and B hold.
         size: m = n = k.
         tflops: 10^12 floating-point operations per second, two per multiply-add.
-        percent_of_cublas: 100 * tflops / tflops of cuBLAS at this size in the same run.
-        percent_of_ceiling: 100 * tflops / tflops of a chain of multiply-adds on registers in the same run.
+        percent_of_cublas: 100 * tflops / tflops of cuBLAS with a float C at this size in the same run.
+        percent_of_ceiling: 100 * tflops / tflops of a chain of multiply-adds on registers in the same run; None for
+            bfloat16.
         within_bound: whether the result kept ``(K + 3) u |A||B|`` against float64.
     """
 
@@ -28,6 +34,7 @@ class Row:
     tile: str | None
     threads: int | None
     ratio: float | None
+    types: str = "f32"
     registers: int | None = None
     shared_bytes: int | None = None
     local_bytes: int | None = None
@@ -44,15 +51,19 @@ def listed() -> list[Row]:
     return [_row(rung) for rung in ladder.rungs()]
 
 
+_SHARED_BY = {1: "", 32: " a warp", 128: " a warpgroup"}
+
+
 def _row(rung: ladder.Rung, **measured) -> Row:
     block = f"{rung.bm}x{rung.bn}" + (f"x{rung.bk}" if rung.bk else "")
     return Row(
         number=rung.number,
         name=rung.name,
         new=rung.new,
-        tile=f"{block}, {rung.tm}x{rung.tn}",
+        tile=f"{block}, {rung.tm}x{rung.tn}{_SHARED_BY[rung.lanes]}",
         threads=rung.threads,
         ratio=rung.ratio.value,
+        types=rung.types,
         registers=rung.registers,
         shared_bytes=rung.shared_bytes,
         local_bytes=rung.local_bytes,
@@ -60,34 +71,48 @@ def _row(rung: ladder.Rung, **measured) -> Row:
     )
 
 
-def measure(sizes: Sequence[int], seconds: float, say: Callable[[str], Any]) -> tuple[list[Row], float]:
-    """Rows of every rung and of cuBLAS at every size, and the ceiling in TFLOP/s.
+def measure(
+    sizes: Sequence[int], seconds: float, say: Callable[[str], Any], types: Sequence[str] = ("f32",)
+) -> tuple[list[Row], dict[str, float | None]]:
+    """Rows of every rung of these families and of cuBLAS at every size, and the ceilings of the families in TFLOP/s.
 
     Args:
         sizes: m = n = k.
         seconds: time given to each contender at each size; three calls at least.
         say: is told the progress.
+        types: any of f32, f16f32, bf16f32.
+
+    Raises:
+        OptionError: another family.
+        UnavailableError: there is no GPU.
     """
     from .backends import ladder_times
 
+    unknown = [name for name in types if name not in TYPES]
+    if unknown:
+        raise OptionError(f"types {unknown[0]!r}: the ladder is timed for {', '.join(TYPES)}")
     ladder_times.check_available()
-    ceiling = ladder_times.ceiling()
-    say(f"chain of multiply-adds: {ceiling:.1f} TFLOP/s")
-    rungs = {rung.name: rung for rung in ladder.rungs() if rung.available and rung.types == "f32"}
-    rows = []
-    for i, size in enumerate(sizes, 1):
-        say(f"[{i}/{len(sizes)}] {size} x {size} x {size} ...")
-        timed = ladder_times.at_size(list(rungs.values()), size, seconds)
-        peer = timed[ladder_times.CUBLAS]
-        for name in (*rungs, ladder_times.CUBLAS):
-            measured = {
-                "size": size,
-                "ms": 2e-9 * size**3 / timed[name].tflops,
-                "tflops": timed[name].tflops,
-                "percent_of_cublas": 100 * timed[name].tflops / peer.tflops,
-                "percent_of_ceiling": 100 * timed[name].tflops / ceiling,
-                "within_bound": timed[name].within_bound,
-            }
-            known = name in rungs
-            rows.append(_row(rungs[name], **measured) if known else Row(None, name, None, None, None, None, **measured))
-    return rows, ceiling
+    rows, ceilings = [], {}
+    for family in types:
+        ceilings[family] = ladder_times.ceiling(family)
+        if ceilings[family]:
+            say(f"chain of multiply-adds, {family}: {ceilings[family]:.1f} TFLOP/s")
+        rungs = {rung.name: rung for rung in ladder.rungs() if rung.available and rung.types == family}
+        for i, size in enumerate(sizes, 1):
+            say(f"[{i}/{len(sizes)}] {size} x {size} x {size}, {family} ...")
+            timed = ladder_times.at_size(list(rungs.values()), family, size, seconds)
+            peer = timed[ladder_times.CUBLAS]
+            for name in (*rungs, *ladder_times.peers(family)):
+                measured = {
+                    "size": size,
+                    "ms": 2e-9 * size**3 / timed[name].tflops,
+                    "tflops": timed[name].tflops,
+                    "percent_of_cublas": 100 * timed[name].tflops / peer.tflops,
+                    "percent_of_ceiling": 100 * timed[name].tflops / ceilings[family] if ceilings[family] else None,
+                    "within_bound": timed[name].within_bound,
+                }
+                if name in rungs:
+                    rows.append(_row(rungs[name], **measured))
+                else:
+                    rows.append(Row(None, name, None, None, None, None, types=family, **measured))
+    return rows, ceilings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import textwrap
 from collections.abc import Sequence
@@ -130,6 +131,56 @@ def bench_bars(rows: Sequence, path) -> None:
     _save(figure, path)
 
 
+def roof_lines(report, path) -> None:
+    """A roofline for each types family with kernels that were counted and measured: below what the multiply-adds reach
+    and what the first-level cache loads; dashed, the memories beyond it.
+
+    Args:
+        report: a ``pysimd.Report``.
+        path: PNG, SVG, PDF, ... by its ending.
+
+    Raises:
+        UnavailableError: matplotlib is not installed.
+        OptionError: nothing was counted and measured, or an ending that matplotlib does not know.
+    """
+    from . import rooflines
+
+    found = rooflines.of(report)
+    if not found:
+        raise OptionError("no roofline without kernels that were counted and measured (--count --measure)")
+    rows = -(-len(found) // 2)
+    figure = _figure(12 if len(found) > 1 else 6.5, 3.9 * rows)
+    for place, one in enumerate(found, 1):
+        axes = figure.add_subplot(rows, min(2, len(found)), place)
+        axes.set(xscale="log", yscale="log", xlim=one.across, ylim=[y / one.scale for y in one.up])
+        axes.set_title(f"{one.types}: {one.unit} over operations per byte loaded", fontsize=10, loc="left")
+        for memory, ends in one.farther.items():
+            axes.plot([x for x, _ in ends], [y / one.scale for _, y in ends], color=NUMPY, linewidth=1, linestyle="--")
+            (x, y), _ = ends
+            axes.annotate(memory, (x, y / one.scale), (3, 8), textcoords="offset points", fontsize=7, color="#666666")
+        for name, corners in one.roofs.items():
+            axes.plot([x for x, _ in corners], [y / one.scale for _, y in corners], color="#444444", linewidth=1.2)
+            x, y = corners[-1]
+            axes.annotate(
+                name, (x, y / one.scale), (-3, 3), textcoords="offset points", fontsize=7, ha="right", color="#444444"
+            )
+        labels: list[tuple[float, float]] = []
+        for row in one.rows:
+            x, y = rooflines.operations_per_byte(row), row.gflops / one.scale
+            axes.plot(x, y, "o", color=INNER if row.form == "inner" else OUTER, markersize=5)
+            at = (math.log(x), math.log(y))
+            near = sum(abs(at[0] - a) < 1.2 and abs(at[1] - b) < 0.12 for a, b in labels)
+            labels.append(at)
+            axes.annotate(rooflines.label(row), (x, y), (6, -3 + 8 * near), textcoords="offset points", fontsize=7)
+        for axis, limits in ((axes.xaxis, one.across), (axes.yaxis, [y / one.scale for y in one.up])):
+            values = rooflines.ticks(*limits)
+            axis.set_ticks(values, [f"{value:g}" for value in values], fontsize=8)
+            axis.set_ticks([], minor=True)
+        axes.grid(color="#e6e6e6", linewidth=0.6)
+        _bare(axes)
+    _save(figure, path)
+
+
 def register_tile(drawn, path) -> None:
     """The register tile of a kernel: B above, A to the left, C in the registers that hold it, and what it loads.
 
@@ -177,7 +228,7 @@ def ladder_bars(rows: Sequence, path) -> None:
     largest size as a line.
 
     Args:
-        rows: ``pysimd.ladder_report.Row`` objects that were measured.
+        rows: ``pysimd.ladder_report.Row`` objects that were measured, of one family.
         path: PNG, SVG, PDF, ... by its ending.
 
     Raises:
@@ -203,7 +254,8 @@ def ladder_bars(rows: Sequence, path) -> None:
     axes.set_yticks(range(len(names)), [numbers.get(n, "") + n for n in from_top], fontsize=8, family="monospace")
     axes.set_ylim(-0.6, len(names) - 0.4)
     axes.set_xlim(0, 1.15 * max(row.tflops for row in rows))
-    axes.set_xlabel(f"TFLOP/s, float32, m = n = k = {', '.join(map(str, sizes))}; dashed: {peer.name} at {sizes[-1]}")
+    shapes = f"m = n = k = {', '.join(map(str, sizes))}"
+    axes.set_xlabel(f"TFLOP/s, {rows[0].types}, {shapes}; dashed: {peer.name} at {sizes[-1]}")
     axes.xaxis.grid(color="#dddddd", linewidth=0.6)
     _bare(axes)
     _save(figure, path)

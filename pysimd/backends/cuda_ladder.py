@@ -45,6 +45,7 @@ def _rung(row: ladder_table.Rung) -> Rung:
         bk=row.bk,
         tm=row.tm,
         tn=row.tn,
+        lanes=row.lanes,
         threads=row.threads,
         ratio=Ratio(macs=row.macs, loads=row.loads, load_bytes=_element_bytes(row) * row.loads),
         roundings=row.roundings,

@@ -522,15 +522,19 @@ def measured(monkeypatch):
     """The ladder as if it had been measured at two sizes."""
     from pysimd import ladder_report
 
-    def made(sizes, seconds, say):
+    def made(sizes, seconds, say, types):
         say("measuring")
-        rows = [
-            ladder_report._row(rung, size=size, tflops=1.0 + i, percent_of_cublas=50.0, percent_of_ceiling=25.0)
-            for size in sizes
-            for i, rung in enumerate(pysimd.rungs())
-        ]
-        peers = [ladder_report.Row(None, "cuBLAS", None, None, None, None, size=s, tflops=50.0) for s in sizes]
-        return [*rows, *peers], 60.0
+        rows, ceilings = [], {}
+        for family in types:
+            ceilings[family] = None if family == "bf16f32" else 60.0
+            for size in sizes:
+                rungs = [rung for rung in pysimd.rungs() if rung.types == family]
+                rows += [
+                    ladder_report._row(rung, size=size, tflops=1.0 + i, percent_of_cublas=50.0, percent_of_ceiling=25.0)
+                    for i, rung in enumerate(rungs)
+                ]
+                rows.append(ladder_report.Row(None, "cuBLAS", None, None, None, None, family, size=size, tflops=50.0))
+        return rows, ceilings
 
     monkeypatch.setattr(ladder_report, "measure", made)
 
@@ -540,12 +544,28 @@ def test_ladder_measured(pysimd_cli, document, measured):
     assert code == 0
     assert err == "measuring\n"
     lines = out.splitlines()
-    assert len(lines) == 2 + 2 * (len(pysimd.rungs()) + 1)
+    assert len(lines) == 2 + 2 * (sum(rung.types == "f32" for rung in pysimd.rungs()) + 1)
     assert lines[1].split() == ["64", "S0", "naive_uncoalesced", "1.00", "50.0", "25.0", "0.50", *lines[1].split()[7:]]
     assert "ceiling: 60.0 TFLOP/s" in lines[-1]
     data = document("ladder", "--sizes", "64")
-    assert data["ceiling_tflops"] == 60.0
+    assert data["ceiling_tflops"] == {"f32": 60.0}
     assert data["rows"][-1]["name"] == "cuBLAS"
+
+
+def test_ladder_of_several_families(pysimd_cli, document, measured):
+    code, out, _ = pysimd_cli("ladder", "--sizes", "64", "--types", "f16f32,bf16f32")
+    assert code == 0
+    halves, bfloat16 = out.split("\n\n")
+    assert "wmma_naive" in halves
+    assert "ceiling: 60.0" in halves
+    assert "bf16_best" in bfloat16
+    assert "ceiling:" not in bfloat16
+    data = document("ladder", "--sizes", "64", "--types", "f16f32,bf16f32")
+    assert data["ceiling_tflops"] == {"f16f32": 60.0, "bf16f32": None}
+    assert {row["types"] for row in data["rows"]} == {"f16f32", "bf16f32"}
+    code, _, err = pysimd_cli("ladder", "--types", "f32,f16f32", "--plot", "x.png")
+    assert code == 2
+    assert "--plot draws one family" in only_error(err)
 
 
 def test_ladder_plot(pysimd_cli, measured, tmp_path):

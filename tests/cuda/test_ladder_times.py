@@ -12,7 +12,7 @@ import pysimd
 from pysimd import ladder_report
 from pysimd.backends import cuda, cuda_ladder, ladder_times
 
-SECONDS = {"cuBLAS": 1e-3, "smem": 4e-3, "naive": 2.0}
+SECONDS = {"cuBLAS": 1e-3, "smem": 4e-3, "naive": 2.0, "cuBLAS, 16-bit C": 2e-3, "mma_sync": 3e-3, "wgmma": 5e-3}
 
 
 class Clock:
@@ -35,15 +35,27 @@ def taking(name, function):
     return call
 
 
+def library(a, b, out):
+    """cuBLAS: exact, then rounded to what C holds; bfloat16 as its bits."""
+
+    def product():
+        exact = (ladder_times._float64(a) @ ladder_times._float64(b)).astype(np.float32)
+        out[...] = (exact.view(np.uint32) + 0x8000) >> 16 if out.dtype == np.uint16 else exact
+
+    return taking("cuBLAS" if out.itemsize == 4 else "cuBLAS, 16-bit C", product)
+
+
 @pytest.fixture
 def fake(monkeypatch):
     properties = {"l2CacheSize": 40_000}
     runtime = SimpleNamespace(getDevice=lambda: 0, getDeviceProperties=lambda device: properties)
+    monkeypatch.setattr(ladder_times, "_library", library)
     elapsed = SimpleNamespace(
         Event=Clock, get_elapsed_time=lambda begin, end: 1e3 * (end.at - begin.at), runtime=runtime
     )
     cupy = SimpleNamespace(
         random=np.random,
+        empty=np.empty,
         empty_like=np.empty_like,
         matmul=lambda a, b, out: taking("cuBLAS", partial(np.matmul, a, b, out=out))(),
         cuda=elapsed,
@@ -53,7 +65,7 @@ def fake(monkeypatch):
 
     def prepared(rung, a, b, out):
         def product():
-            np.matmul(a, b, out=out)
+            out[...] = ladder_times._float64(a) @ ladder_times._float64(b)
             if rung.name in wrong:
                 out[3, 5] += 0.01
 
@@ -67,15 +79,27 @@ RUNGS = [pysimd.rung(name) for name in ("naive", "smem")]
 
 
 def test_speed_and_check(fake):
-    timed = ladder_times.at_size(RUNGS, 32, 0.05)
-    for name, seconds in SECONDS.items():
-        assert timed[name].tflops == pytest.approx(2 * 32**3 / seconds / 1e12)
-        assert timed[name].within_bound
+    timed = ladder_times.at_size(RUNGS, "f32", 32, 0.05)
+    assert list(timed) == ["cuBLAS", "naive", "smem"]
+    for name, measured in timed.items():
+        assert measured.tflops == pytest.approx(2 * 32**3 / SECONDS[name] / 1e12)
+        assert measured.within_bound
+
+
+@pytest.mark.parametrize(("types", "name"), [("f16f32", "mma_sync"), ("bf16f32", "wgmma")])
+def test_operands_of_16_bits(fake, types, name):
+    """cuBLAS into float and into 16 bits beside the rung; both are right, and an error is seen."""
+    timed = ladder_times.at_size([pysimd.rung(name)], types, 32, 0.05)
+    assert list(timed) == [*ladder_times.peers(types), name]
+    assert all(measured.within_bound for measured in timed.values())
+    fake.add(name)
+    timed = ladder_times.at_size([pysimd.rung(name)], types, 32, 0.05)
+    assert [measured.within_bound for measured in timed.values()] == [True, True, False]
 
 
 def test_a_wrong_result_is_seen(fake):
     fake.add("smem")
-    assert {name: t.within_bound for name, t in ladder_times.at_size(RUNGS, 32, 0.01).items()} == {
+    assert {name: t.within_bound for name, t in ladder_times.at_size(RUNGS, "f32", 32, 0.01).items()} == {
         "cuBLAS": True,
         "smem": False,
         "naive": True,
@@ -100,11 +124,11 @@ def test_slow_contenders_have_three_turns(fake):
 
 def test_rows_compare_with_cublas_and_the_ceiling(fake, monkeypatch):
     monkeypatch.setattr(ladder_times, "check_available", lambda: None)
-    monkeypatch.setattr(ladder_times, "ceiling", lambda: 8e-5)
+    monkeypatch.setattr(ladder_times, "ceiling", lambda types: 8e-5)
     monkeypatch.setattr(ladder_report.ladder, "rungs", lambda: [usable(rung) for rung in RUNGS])
     said = []
-    rows, ceiling = ladder_report.measure([32, 48], 0.01, said.append)
-    assert ceiling == 8e-5
+    rows, ceilings = ladder_report.measure([32, 48], 0.01, said.append)
+    assert ceilings == {"f32": 8e-5}
     assert [(row.name, row.size) for row in rows] == [(n, s) for s in (32, 48) for n in ("naive", "smem", "cuBLAS")]
     assert [row.percent_of_cublas for row in rows[:3]] == pytest.approx([0.05, 25, 100])
     assert rows[1].percent_of_ceiling == pytest.approx(100 * rows[1].tflops / 8e-5)
