@@ -6,7 +6,7 @@ import json
 import math
 from html import escape
 
-from . import registry, tile_drawing
+from . import registry, rooflines, tile_drawing
 from .errors import UnknownKernelError
 from .peaks import Peaks
 from .report import Report, Row, side_by_side
@@ -80,7 +80,7 @@ def page(report: Report) -> str:
         '<p class="key"><b class="i"></b>inner product <b class="o"></b>outer product and matrix units. '
         "Computed from the tile; the table has what was counted in the built code.</p>",
         _bars(_each_once(rows)),
-        *_roofs(report, rows),
+        *_roofs(report),
         *(_peaks(found) for found in report.peaks),
         "<h2>Analytic, counted, measured</h2>",
         "<p>Counts are of one turn of the hot loop. Speeds: one tile on packed panels in cache (on a GPU: tiles all "
@@ -195,53 +195,23 @@ def _peaks(found: Peaks) -> str:
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 520, 340, 46, 12, 28, 36
 
 
-def _roofs(report: Report, rows: list[Row]) -> list[str]:
+def _roofs(report: Report) -> list[str]:
     """A roofline for each types family that has measured kernels with measured roofs; nothing if none has."""
-    placed = [row for row in rows if row.percent_of_load_bandwidth is not None]
-    if not placed:
+    found = rooflines.of(report)
+    if not found:
         return []
-    families = dict.fromkeys((row.backend, row.types) for row in placed)
-    pictures = [
-        _roof(types, [row for row in placed if (row.backend, row.types) == (backend, types)], _slopes(report, backend))
-        for backend, types in families
-    ]
     return [
         "<h2>Rooflines</h2>",
         "<p>Each kernel at its operations per byte loaded (counted) and its measured speed, on logarithmic axes, below "
         "the roofs of its instruction set: what the first-level cache loads, and what the multiply-adds reach. Below "
         "both stands a kernel whose loads bind by their number, not by their bytes. Dashed: the same for operands from "
         "farther away, of the target that multiplies fastest.</p>",
-        f'<div class="roofs">{"".join(pictures)}</div>',
+        f'<div class="roofs">{"".join(map(_roof, found))}</div>',
     ]
 
 
-def _slopes(report: Report, backend: str) -> dict[tuple[str, str], dict[str, float]]:
-    """GB/s of the memories beyond L1, by target and types."""
-    return {
-        (peak.target, peak.types): {x.memory: x.gbytes_per_s for x in peak.loads if x.memory not in ("shared", "L1")}
-        for found in report.peaks
-        if found.backend == backend
-        for peak in found.peaks
-    }
-
-
-def operations_per_byte(row: Row) -> float:
-    """Operations (two per multiply-add) for every byte that the hot loop loads."""
-    seen = row.counted
-    return 2 * seen["macs"] / (sum(seen["load_elements"].values()) * seen["element_bytes"])
-
-
-def _roof(types: str, rows: list[Row], farther: dict[tuple[str, str], dict[str, float]]) -> str:
-    across = [operations_per_byte(row) for row in rows]
-    up = [y for row in rows for y in (row.gflops, row.peak_gflops)]
-    highest = max(rows, key=lambda row: row.peak_gflops)
-    slopes = farther.get((highest.target, types), {})
-    ridges = [row.peak_gflops / row.peak_load_gbytes_per_s for row in rows]
-    x0, x1 = (
-        min(across + ridges) / 2,
-        max(max(across) * 6, *(1.5 * highest.peak_gflops / x for x in slopes.values()), 1),
-    )
-    y0, y1 = min(min(up) / 2, max(up) / 10), max(up) * 1.6
+def _roof(found: rooflines.Roofline) -> str:
+    (x0, x1), (y0, y1), scale, unit = found.across, found.up, found.scale, found.unit
 
     def place(x: float, y: float) -> tuple[float, float]:
         right = math.log(x / x0) / math.log(x1 / x0)
@@ -249,74 +219,38 @@ def _roof(types: str, rows: list[Row], farther: dict[tuple[str, str], dict[str, 
         inside = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
         return _LEFT + right * inside[0], _HEIGHT - _BOTTOM - high * inside[1]
 
-    thousands = 1000 if max(up) > 10_000 else 1  # of a whole GPU
-    unit = ("T" if thousands > 1 else "G") + ("OP/s" if types.endswith("i32") else "FLOP/s")
-    shapes = [f'<text x="8" y="17" font-weight="600">{escape(types)}: {unit} over operations per byte</text>']
-    for value in _ticks(x0, x1):
+    shapes = [f'<text x="8" y="17" font-weight="600">{escape(found.types)}: {unit} over operations per byte</text>']
+    for value in rooflines.ticks(x0, x1):
         x, _ = place(value, y0)
         shapes.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{_HEIGHT - _BOTTOM}"/>')
         shapes.append(f'<text x="{x:.1f}" y="{_HEIGHT - 18}" text-anchor="middle">{value:g}</text>')
-    for value in _ticks(y0 / thousands, y1 / thousands):
-        _, y = place(x0, value * thousands)
+    for value in rooflines.ticks(y0 / scale, y1 / scale):
+        _, y = place(x0, value * scale)
         shapes.append(f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
         shapes.append(f'<text x="{_LEFT - 5}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>')
-    for memory, slope in _apart(slopes).items():
-        ends = [max(x0, y0 / slope), highest.peak_gflops / slope]
-        (x, y), (right, top) = (place(end, slope * end) for end in ends)
+    for memory, line in found.farther.items():
+        (x, y), (right, top) = (place(*end) for end in line)
         shapes.append(f'<line class="far" x1="{x:.1f}" y1="{y:.1f}" x2="{right:.1f}" y2="{top:.1f}"/>')
         shapes.append(f'<text x="{x + 3:.1f}" y="{y - 9:.1f}">{escape(memory)}</text>')
-    for target, unit_name in dict.fromkeys((row.target, _unit(row)) for row in rows):
-        of_unit = [row for row in rows if (row.target, _unit(row)) == (target, unit_name)]
-        roof = max(of_unit, key=lambda row: row.peak_gflops)
-        slope, flat = roof.peak_load_gbytes_per_s, roof.peak_gflops
-        first = max(x0, y0 / slope)
-        corners = [(first, min(slope * first, flat)), (max(first, flat / slope), flat), (x1, flat)]
-        points = " ".join("{:.1f},{:.1f}".format(*place(x, y)) for x, y in corners)
-        x, y = place(x1, flat)
+    for name, corners in found.roofs.items():
+        points = " ".join("{:.1f},{:.1f}".format(*place(*corner)) for corner in corners)
+        x, y = place(*corners[-1])
         shapes.append(f'<polyline class="edge" points="{points}"/>')
-        shapes.append(
-            f'<text x="{x - 4:.1f}" y="{y - 5:.1f}" text-anchor="end">{escape(f"{target} {unit_name}".strip())}</text>'
-        )
+        shapes.append(f'<text x="{x - 4:.1f}" y="{y - 5:.1f}" text-anchor="end">{escape(name)}</text>')
     labels: list[tuple[float, float]] = []
-    for row in sorted(rows, key=lambda row: row.gflops):
-        x, y = place(operations_per_byte(row), row.gflops)
+    for row in found.rows:
+        x, y = place(rooflines.operations_per_byte(row), row.gflops)
         high = y + 4
         while any(abs(x - other) < 75 and abs(high - taken) < 11 for other, taken in labels):
             high -= 2
         labels.append((x, high))
-        said = f"{row.kernel}: {row.gflops / thousands:.3g} {unit}, {row.percent_of_peak:.0f} % of its peak"
+        said = f"{row.kernel}: {row.gflops / scale:.3g} {unit}, {row.percent_of_peak:.0f} % of its peak"
         shapes.append(
             f'<circle class="{_form(row)}" cx="{x:.1f}" cy="{y:.1f}" r="4.5"><title>{escape(said)}</title></circle>'
-            f'<text x="{x + 7:.1f}" y="{high:.1f}">{escape(_label(row))}</text>'
+            f'<text x="{x + 7:.1f}" y="{high:.1f}">{escape(rooflines.label(row))}</text>'
         )
     view = f"0 0 {_WIDTH} {_HEIGHT}"
     return f'<svg class="roof" viewBox="{view}" xmlns="http://www.w3.org/2000/svg" role="img">{"".join(shapes)}</svg>'
-
-
-def _apart(slopes: dict[str, float]) -> dict[str, float]:
-    """Memories whose lines would lie upon each other as one."""
-    found: dict[str, float] = {}
-    for memory, slope in slopes.items():
-        near = next((name for name, other in found.items() if abs(slope / other - 1) < 0.12), None)
-        name = memory if near is None else f"{near}, {memory}"
-        found[name] = slope if near is None else found.pop(near)
-    return found
-
-
-def _label(row: Row) -> str:
-    form = "" if row.form in ("inner", "outer") else f"{row.form} "
-    return f"{row.target} {form}{row.mr}x{row.nr}"
-
-
-def _unit(row: Row) -> str:
-    """The matrix unit that does a kernel's multiply-adds; empty for the vector units."""
-    return row.form if row.form in ("wmma", "mfma") else ""
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times powers of ten between the two."""
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    return [step * 10.0**p for p in powers for step in (1, 2, 5) if low <= step * 10.0**p <= high]
 
 
 def _drawing(row: Row) -> str:

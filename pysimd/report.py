@@ -124,6 +124,17 @@ class Report:
 
         plots.ratio_bars(self.rows, path)
 
+    def plot_rooflines(self, path) -> None:
+        """Kernels that were counted and measured below their measured roofs; files and errors as ``plot`` has them.
+
+        Raises:
+            UnavailableError: matplotlib is not installed.
+            OptionError: no kernel was counted and measured, or an ending that matplotlib does not know.
+        """
+        from . import plots
+
+        plots.roof_lines(self, path)
+
 
 def compare(
     kernels=None,

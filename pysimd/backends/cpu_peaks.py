@@ -15,7 +15,7 @@ from .. import _cpu
 from .._cpu import ffi, lib
 from . import cpu
 
-ROUNDS = 40
+ROUNDS = 30
 """Turns of each, one after the other. The lower quartile of their times counts: what other processes held up is left
 out, and the luckiest clock too."""
 
@@ -60,13 +60,16 @@ def cache_bytes() -> dict[str, int]:
 
 @cache
 def windows() -> dict[str, int]:
-    """Bytes that are walked through again and again, by the memory that they come from: a page for L1, half of L2, four
-    times L2 where L3 is larger than twice that, and twice L3 (256 MiB at least, 1 GiB and a quarter of what is free at
-    most) for memory."""
+    """Bytes that are walked through again and again, by the memory that they come from.
+
+    A page for L1. An eighth of L2, or three times L1: pages lie in L2 as chance has it, and more of them would push
+    each other out. Four times L2 where L3 is larger than twice that. Twice L3 for memory: 256 MiB at least, 1 GiB and a
+    quarter of what is free at most.
+    """
     sizes = cache_bytes()
     found = {"L1": 4096}
     if "L2" in sizes:
-        found["L2"] = sizes["L2"] // 2
+        found["L2"] = min(max(sizes["L2"] // 8, 3 * sizes.get("L1", 0)), sizes["L2"] // 2)
     largest = max(sizes.values())
     if sizes.get("L3", 0) >= 8 * sizes.get("L2", largest):
         found["L3"] = 4 * sizes["L2"]

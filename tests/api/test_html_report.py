@@ -112,14 +112,6 @@ def test_text_from_elsewhere_is_escaped(made):
     assert "no &lt;tool&gt;" in text
 
 
-def test_operations_per_byte(made):
-    assert html_report.operations_per_byte(made.rows[1]) == 2 * 2.0 / 4
-
-
-def test_ticks():
-    assert html_report._ticks(0.9, 21) == [1, 2, 5, 10, 20]
-
-
 def test_report_of_nothing():
     assert "<h2>Rooflines" not in pysimd.compare([]).html()
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pysimd
-from pysimd import measure, plots, report, text
+from pysimd import measure, peaks, plots, report, rooflines, text
 from pysimd.verify import verify
 
 NAMES = ["generic_f32_inner_4x4", "generic_f32_outer_4x4"]
@@ -169,6 +169,49 @@ def test_plot_of_a_report(tmp_path, ending):
     assert path.stat().st_size > 2000
     if ending == "svg":
         assert "<svg" in path.read_text()
+
+
+@pytest.fixture
+def measured():
+    """A report of which all was counted and measured, on a machine that was made up."""
+    counted = {"macs": 32, "load_instructions": {"memory": 8}, "load_elements": {"memory": 16.0}, "element_bytes": 4}
+    speed = {"gflops": 20.0, "peak_gflops": 25.0, "percent_of_peak": 80.0, "peak_gloads_per_s": 8.0}
+    speed |= {"peak_load_gbytes_per_s": 128.0, "percent_of_load_rate": 31.0, "percent_of_load_bandwidth": 17.0}
+    rows = tuple(replace(row, counted=counted, **speed) for row in pysimd.compare(NAMES).rows)
+    loads = (peaks.Loads(memory, 4096, rate, 1.0) for memory, rate in (("L1", 128.0), ("L2", 60.0), ("memory", 10.0)))
+    peak = peaks.Peak("generic", "f32", "", 25.0, tuple(loads))
+    return report.Report(rows, report.machine(), (peaks.Peaks("cpu", {"device": "none"}, "", 1.0, (peak,)),))
+
+
+def test_roofs_are_what_was_measured(measured):
+    (found,) = rooflines.of(measured)
+    assert [row.kernel for row in found.rows] == NAMES
+    assert rooflines.operations_per_byte(found.rows[0]) == 2 * 32 / (16 * 4)
+    slope, ridge, end = found.roofs["generic"]
+    assert slope[1] == pytest.approx(128 * slope[0])
+    assert ridge == pytest.approx((25 / 128, 25))
+    assert end[1] == 25
+    assert list(found.farther) == ["L2", "memory"]
+    for memory, rate in (("L2", 60.0), ("memory", 10.0)):
+        for x, y in found.farther[memory]:
+            assert y == pytest.approx(rate * x)
+    assert (found.scale, found.unit) == (1, "GFLOP/s")
+
+
+def test_memories_of_one_speed_are_one_line():
+    assert rooflines._apart({"L2": 90.0, "L3": 30.0, "memory": 29.0}) == {"L2": 90.0, "L3, memory": 30.0}
+
+
+def test_ticks():
+    assert rooflines.ticks(0.15, 6) == pytest.approx([0.2, 0.5, 1, 2, 5])
+
+
+def test_rooflines_are_drawn(measured, tmp_path):
+    pytest.importorskip("matplotlib")
+    measured.plot_rooflines(tmp_path / "roofs.svg")
+    assert (tmp_path / "roofs.svg").stat().st_size > 10_000
+    with pytest.raises(pysimd.OptionError, match="--count --measure"):
+        pysimd.compare(NAMES).plot_rooflines(tmp_path / "none.png")
 
 
 def test_plot_of_every_kernel_and_of_none(tmp_path):
