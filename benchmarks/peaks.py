@@ -1,8 +1,8 @@
-"""Do the CPU's peaks hold? ``python benchmarks/peaks.py [--out FILE.json]``: twice, and beside other code.
+"""Do the peaks hold? ``python benchmarks/peaks.py [--backend cuda] [--out FILE.json]``: twice, and beside other code.
 
 Sections:
     runs   every peak measured twice from the start (pysimd.peaks, fresh): the second over the first
-    loops  the chain of each target and type beside the loop of benchmarks/peaks_fma.c, which shares no code with the
+    loops  (CPU) the chain of each target and type beside the loop of benchmarks/peaks_fma.c, which shares no code with the
            package and is compiled here by cc; turn by turn, the median of the ratios of neighbouring turns, since the
            clock moves
 
@@ -35,16 +35,15 @@ TURNS = 400
 TURN_NS = 5e5
 
 
-def machine() -> dict[str, object]:
+def machine(identity: dict[str, object]) -> dict[str, object]:
     """What a figure needs to be understood later."""
     git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True)
     return {
-        **cpu_peaks.identity(),
+        **identity,
         "load_average": os.getloadavg()[0],
         "compiler": compiler.stdout.splitlines()[0],
         "kernel": platform.release(),
-        "pysimd": pysimd.__version__,
         "commit": os.environ.get("PYSIMD_COMMIT") or git.stdout.strip() or "unknown",
         "date": date.today().isoformat(),
     }
@@ -60,14 +59,13 @@ def rates(found: peaks.Peaks) -> dict[str, float]:
     """Every figure of a run by name, with its unit."""
     by_name = {}
     for peak in found.peaks:
-        name = f"{peak.target} {peak.types}"
+        name = " ".join((peak.target, peak.types, peak.instruction)).strip()
         by_name[f"{name}, GFLOP/s"] = peak.gflops
         by_name |= {f"{name}, {load.memory} GB/s": load.gbytes_per_s for load in peak.loads}
     return by_name
 
 
-def runs() -> list[dict[str, object]]:
-    first, second = (peaks.peaks("cpu", fresh=True) for _ in range(2))
+def runs(first: peaks.Peaks, second: peaks.Peaks) -> list[dict[str, object]]:
     print(f"all peaks measured in {first.seconds:.1f} s, and in {second.seconds:.1f} s")
     again = rates(second)
     rows = [
@@ -127,15 +125,17 @@ def loops() -> list[dict[str, object]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, help="write all figures as JSON")
+    parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu", help="whose peaks (%(default)s)")
     options = parser.parse_args()
-    if platform.machine() != "x86_64":
+    if options.backend == "cpu" and platform.machine() != "x86_64":
         print("the loops of peaks_fma.c are for x86-64", file=sys.stderr)
         return 2
-    document = {"schema_version": 1, "machine": machine(), "runs": runs(), "loops": loops()}
-    ratios = {
-        "second_over_first": [row["second_over_first"] for row in document["runs"]],
-        "package_over_loop": [row["package_over_loop"] for row in document["loops"]],
-    }
+    both = [peaks.peaks(options.backend, fresh=True) for _ in range(2)]
+    document = {"schema_version": 1, "machine": machine(both[0].identity), "runs": runs(*both)}
+    ratios = {"second_over_first": [row["second_over_first"] for row in document["runs"]]}
+    if options.backend == "cpu":
+        document["loops"] = loops()
+        ratios["package_over_loop"] = [row["package_over_loop"] for row in document["loops"]]
     document["farthest_from_1"] = {name: max(found, key=lambda x: abs(x - 1)) for name, found in ratios.items()}
     if options.out:
         options.out.write_text(json.dumps(document, indent=1) + "\n")
