@@ -57,7 +57,7 @@ def family(document, types: str) -> list[str]:
     ceiling = document["ceiling_tflops"][types]
     chain = f" A chain of multiply-adds on registers ran at {ceiling:.1f}." if ceiling else ""
     head = ["", "rung", *map(str, sizes), "% of cuBLAS", "FMA/element", "registers", "what is new"]
-    return [f"{OPERANDS[types]}:{chain}", "", *table(head, lines), ""]
+    return [f"{OPERANDS[types]}.{chain}", "", *table(head, lines), ""]
 
 
 def overview(document) -> str:
@@ -100,7 +100,7 @@ def section(name: str, document, counters) -> str:
         f"{found['issue_percent']:.0f} % of the cycles, the {pipe} busy in {found[busy]:.0f} %. Warps "
         f"waiting when one was started: {waits}."
     )
-    return "\n".join(["", *textwrap.wrap(text, 120, break_on_hyphens=False), ""])
+    return "\n".join(["", *textwrap.wrap(text, 120, break_on_hyphens=False), "", ""])
 
 
 def main() -> None:
@@ -115,7 +115,7 @@ def main() -> None:
     )
     page = re.sub(
         r"(<!-- rung:(\w+) -->\n).*?(<!-- /rung -->)",
-        lambda m: f"{m[1]}{section(m[2], document, counters)}\n{m[3]}",
+        lambda m: f"{m[1]}{section(m[2], document, counters)}{m[3]}",
         page,
         flags=re.S,
     )

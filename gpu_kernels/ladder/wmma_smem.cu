@@ -1,12 +1,12 @@
 /* wmma_smem, T2: panels of halves in shared memory, sixteen fragments of sums a warp.
  *
- * step      what S3 to S17 did for floats, at once: panels in shared memory serve eight warps, asynchronous copies bring
- *           the next ones meanwhile, and a fragment once loaded is multiplied by four others. Lines are padded by 16
- *           bytes, so that the eight that are loaded together are on different banks.
+ * step      what S3 to S18 did for floats, at once: panels in shared memory serve eight warps, asynchronous copies bring
+ *           the next ones meanwhile, a fragment once loaded is multiplied by four others, and blocks walk C in groups.
+ *           Lines are padded by 16 bytes, so that the eight that are loaded together are on different banks.
  * covers    nothing: beyond the documents
  * contract  gemm.cuh; any m, n, k, operands in either layout
  * tile      128 x 256 x 64, 64 x 64 a warp
- * regs      255 at most: 128 sums; local memory 0
+ * regs      255 at most: 128 sums, 2 x 32 words of fragments; local memory 0
  * per k     1 wmma of 16 x 16 x 16 and half a fragment loaded, a warp
  * ratio     64*64 / (64+64) = 32.00
  * rounding  products exact, sums of 16 k in the tensor core's own order and rounding; one for alpha, one for beta
@@ -14,7 +14,7 @@
  * idea      warp matrix functions: NVIDIA, CUDA C++ Programming Guide, and its sample cudaTensorCoreGemm
  * lanes     32
  * launch    256 threads a block; grid batch * ceil(m/128) * ceil(n/256)
- * smem      162 KiB, dynamic
+ * smem      153 KiB for a row-major call, 162 at most, dynamic
  */
 #include <mma.h>
 #include "vector.cuh"

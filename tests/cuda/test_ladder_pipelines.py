@@ -12,7 +12,7 @@ from pysimd.backends import cuda, gemm_blocks
 
 needs_compiler = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
 
-ROWS = [row for row in ladder_table.RUNGS if row.stages or row.blocks]
+ROWS = [row for row in ladder_table.RUNGS if (row.stages or row.blocks) and row.lanes == 1]
 INSTRUCTION = {"f32": "FFMA", "f16": "HFMA2", "i8i32": "IDP.4A"}
 GROUP = {"f32": 1, "f16": 2, "i8i32": 4}
 PAIRS = [ladder_table.row_major(ROWS[0]), ("ALONG_K", "ALONG_R"), ("ALONG_R4", "ALONG_K4")]
