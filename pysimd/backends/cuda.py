@@ -16,7 +16,7 @@ from .. import dtypes
 from ..gpu_kernels import table
 from ..registry import Backend, MicroKernel
 from . import batched, cupy_probe, nvrtc
-from .gpu import Gpu, current_device, library_matmul
+from .gpu import Gpu, current_device, library, tile_calls
 from .launches import BLOCK, Arranged, c_vector, grids, layout, tile_layouts
 
 OFFERED = tuple(table.BATCHED_TYPES)
@@ -125,21 +125,19 @@ def _pair_launches(row, arranged: Arranged, edge: bool):
 
 
 def _matmul_launches(types: str, a, b, c):
-    """Launches of a product; what CuPy does itself is done at once."""
+    """Launches of a product."""
     m, n, k = a.shape[-2], b.shape[-1], a.shape[-1]
     if batched.takes(m, n, k) and not (types == "f64" and m * n * k >= 1 << 15):  # cuBLAS: tensor cores for float64
         device = current_device()
-        return batched.launches(types, a, b, c, lambda entry: _function(table.BATCHED, entry, device))
+        return tile_calls(batched.launches(types, a, b, c, lambda entry: _function(table.BATCHED, entry, device)))
     from . import cuda_ladder  # whose table names this module's reasons
 
     rung = cuda_ladder.best(types, m, n, k)
     if rung is not None:
-        cuda_ladder.product(rung, a, b, c)
-    elif types == "i8i32":
-        return _tile_launches(_named("cuda_i8i32_outer_8x8"), a, b, None, c)
-    else:
-        library_matmul(types, a, b, c)
-    return ()
+        return cuda_ladder.product(rung, a, b, c)
+    if types == "i8i32":
+        return tile_calls(_tile_launches(_named("cuda_i8i32_outer_8x8"), a, b, None, c))
+    return (library(types),)
 
 
 def _named(name: str) -> MicroKernel:
@@ -148,6 +146,7 @@ def _named(name: str) -> MicroKernel:
 
 _gpu = Gpu("cuda", backend, OFFERED, _tile_launches, _matmul_launches)
 matmul = _gpu.matmul
+plans = _gpu.plans
 
 
 # --- the speed of a tile ---

@@ -13,9 +13,11 @@ from ..errors import ShapeError
 from ..gpu_kernels import ladder_table
 from ..ladder import Rung
 from ..ratio import Ratio
-from . import batched, cuda, cupy_arrays, gemm_blocks, gemm_launches, gemm_tensor, nvrtc
+from . import batched, cuda, cupy_arrays, gemm_blocks, gemm_launches, gemm_tensor, nvrtc, plans
+from .gemm_launches import GEMM
 from .gpu import current_device
 from .launches import Arranged
+from .plans import Launch
 
 
 class Resources(NamedTuple):
@@ -125,9 +127,9 @@ def resources(rung: Rung) -> Resources:
     return Resources(function.num_regs, shared, function.local_size_bytes)
 
 
-def into(rung: Rung, operands, options, out):
+def into(rung: Rung, operands, options, out, key=None):
     """The result of checked operands (``gemm.Operands``, ``gemm.Options``) in ``out``, or in a new array if that is
-    None, as if nothing overlapped."""
+    None, as if nothing overlapped; ``key``: of the plan to keep."""
     import cupy
 
     a, b, c, shape, dtype = operands
@@ -136,18 +138,24 @@ def into(rung: Rung, operands, options, out):
     if in_place and c is not None and not cupy_arrays.same_memory(c, out):
         in_place = not cupy_arrays.overlap(out, c)
     target = out if in_place else cupy.empty(shape, dtype)
-    for launch in _launches(rung, operands, options, target):
-        launch()
+    launches = list(_launches(rung, operands, options, target))
+    for launch in launches:
+        launch.run(a, b, target)
     if out is not None and not in_place:
         cupy_arrays.copy(out, target)
+    elif key is not None and len(launches) == 1:
+        cuda.plans.keep(key, launches[0], a, b, target, c_is_target=c is not None)
     return target if out is None else out
 
 
-def product(rung: Rung, a, b, out) -> None:
-    """``out = a @ b`` for ``matmul``: batch dimensions broadcast, no overlap."""
+def product(rung: Rung, a, b, out):
+    """Launches that do ``out = a @ b`` for ``matmul``: batch dimensions broadcast, no overlap."""
     from ..gemm import Operands, Options
 
-    into(rung, Operands(a, b, None, out.shape, out.dtype), Options(1.0, 0.0, False, False), out)
+    operands, options = Operands(a, b, None, out.shape, out.dtype), Options(1.0, 0.0, False, False)
+    if _has_adjacent(out):
+        return _launches(rung, operands, options, out)
+    return (Launch(lambda *_: into(rung, operands, options, out)),)
 
 
 def prepared(rung: Rung, a, b, out):
@@ -157,14 +165,30 @@ def prepared(rung: Rung, a, b, out):
 
     options = Options(1.0, 0.0, False, False)
     (launch,) = _launches(rung, check(FAMILIES[rung.types], a, b, None, out, options), options, out)
-    return launch
+    run = launch.begin(launch.fields)
+    run.operands = launch.keeps
+    return run
+
+
+def replay(a, b, c, out, options, kernel: str | None):
+    """For CuPy arrays, and C none or ``out``: the key of such a call's plan, and what it gives, None where there is no
+    plan for it."""
+    if options.trans_a or options.trans_b:
+        if a.ndim < 2 or b.ndim < 2:
+            return None, None
+        a = a.swapaxes(-1, -2) if options.trans_a else a
+        b = b.swapaxes(-1, -2) if options.trans_b else b
+    plain = options.alpha == 1 and options.beta == 0 and kernel is None
+    key = plans.key(a, b, out, *(() if plain else (options.alpha, options.beta, kernel)))
+    return key, cuda.plans.replay(key, a, b, out)
 
 
 def _launches(rung: Rung, operands, options, c):
-    """Functions that launch what gives ``c``."""
+    """What gives ``c``, as ``plans.Launch`` es."""
     row = ladder_table.BY_NAME[rung.name]
     a, b, c0 = (None if x is None else cupy_arrays.readable(x) for x in operands[:3])
-    if not gemm_launches.row_major(c):  # the swapped call: C^T = B^T A^T
+    swapped = not gemm_launches.row_major(c)
+    if swapped:  # C^T = B^T A^T
         a, b, c0, c = (None if x is None else x.swapaxes(-1, -2) for x in (b, a, c0, c))
     a, b = (x if _has_adjacent(x) else x.copy(order="C") for x in (a, b))
     if row.stages or row.blocks or row.tensor_blocks:
@@ -175,26 +199,26 @@ def _launches(rung: Rung, operands, options, c):
         if row.tensor_blocks and not row.splits:
             fits, copied = gemm_tensor.mappable, gemm_tensor.padded
         a, b = (x if arranged.empty or fits(arranged, which) else copied(x) for which, x in enumerate((a, b)))
-    made = _tensor if row.tensor_blocks else _persistent if row.blocks else _plain
-    for launch in gemm_launches.launches(row, a, b, c0, c, options.alpha, options.beta):
-        made_launch = made(row, c.shape[-2], c.shape[-1], a.shape[-1], *launch)
-        made_launch.operands = a, b  # copies live as long as what reads them
-        yield made_launch
+    begin = _tensor if row.tensor_blocks else _persistent if row.blocks else _plain
+    shape = c.shape[-2], c.shape[-1], a.shape[-1]
+    for layout_a, layout_b, products, call in gemm_launches.launches(row, a, b, c0, c, options.alpha, options.beta):
+        yield Launch(begin(row, *shape, layout_a, layout_b, products), call, swapped, (a, b, c0))
 
 
-def _plain(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int, call):
-    """One block a tile."""
+def _plain(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int):
+    """One block a tile. Given a Gemm, what is returned gives a function that launches; so for the others."""
     function = _function(row.name, layout_a, layout_b, current_device())
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b)
     extra = {"shared_mem": shared} if shared else {}
-    return partial(function, (products * gemm_launches.tiles(row, m, n),), (row.threads,), (call,), **extra)
+    grid, block = (products * gemm_launches.tiles(row, m, n),), (row.threads,)
+    return lambda call: partial(function, grid, block, (call.view(GEMM),), **extra)
 
 
 _PRODUCERS = 128
 """Threads of a block of producers.cuh beside those that multiply."""
 
 
-def _persistent(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int, call):
+def _persistent(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int):
     """A grid of as many blocks as the device runs at a time, and a second launch where tiles are cut."""
     import cupy
 
@@ -204,41 +228,48 @@ def _persistent(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, l
     block = choice.block
     function = _function(row.name, layout_a, layout_b, device, block)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
-    threads = row.threads + _PRODUCERS
+    grid, threads = (choice.grid,), (row.threads + _PRODUCERS,)
     if not choice.cut:
         schedule = gemm_blocks.schedule(choice, 0)
-        return partial(function, (choice.grid,), (threads,), (call, schedule), shared_mem=shared)
+        return lambda call: partial(function, grid, threads, (call.view(GEMM), schedule), shared_mem=shared)
     add = _sum_function(row.name, block, device)
+    words, sum_grid = 2 * choice.grid * block.bm * block.bn, (choice.cut, block.bm * block.bn // 1024)
 
-    def both() -> None:
-        parts = cupy.empty(2 * choice.grid * block.bm * block.bn, np.uint32)
-        schedule = gemm_blocks.schedule(choice, parts.data.ptr)
-        function((choice.grid,), (threads,), (call, schedule), shared_mem=shared)
-        add((choice.cut, block.bm * block.bn // 1024), (256,), (call, schedule))
+    def both(call) -> None:
+        parts = cupy.empty(words, np.uint32)
+        arguments = call.view(GEMM), gemm_blocks.schedule(choice, parts.data.ptr)
+        function(grid, threads, arguments, shared_mem=shared)
+        add(sum_grid, (256,), arguments)
 
-    return both
+    return lambda call: partial(both, call)
 
 
-def _tensor(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int, call):
-    """Blocks, or clusters of them, for which the tensor memory accelerator brings panels."""
+def _tensor(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int):
+    """Blocks, or clusters of them, for which the tensor memory accelerator brings panels; before, where a rung splits
+    its operands, launches that write their parts."""
     device = current_device()
     processors = _processors(device)
     block = gemm_tensor.choose(row.tensor_blocks, m, n, k, products, processors)
     function = _function(row.name, layout_a, layout_b, device, block)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
-    if row.splits:
-        splitters = [_split_function(row.name, layout, device) for layout in (layout_a, layout_b)]
+    threads = (block.threads,)
+    if not row.splits:
 
-        def all_three() -> None:
-            parts, grid, arguments = gemm_tensor.split_arguments(block, row, products, call, processors)
-            for splitter, part in zip(splitters, parts, strict=True):
-                if k:
-                    splitter((min(part.tiles, 16 * processors),), (256,), (part.split,))
-            function((grid,), (block.threads,), arguments, shared_mem=shared)
+        def begin(call):
+            grid, arguments = gemm_tensor.arguments(block, row, layout_a, layout_b, products, call, processors)
+            return partial(function, (grid,), threads, arguments, shared_mem=shared)
 
-        return all_three
-    grid, arguments = gemm_tensor.arguments(block, row, layout_a, layout_b, products, call, processors)
-    return partial(function, (grid,), (block.threads,), arguments, shared_mem=shared)
+        return begin
+    splitters = [_split_function(row.name, layout, device) for layout in (layout_a, layout_b)]
+
+    def all_three(call) -> None:
+        parts, grid, arguments = gemm_tensor.split_arguments(block, row, products, call, processors)
+        for splitter, part in zip(splitters, parts, strict=True):
+            if k:
+                splitter((min(part.tiles, 16 * processors),), (256,), (part.split,))
+        function((grid,), threads, arguments, shared_mem=shared)
+
+    return lambda call: partial(all_three, call)
 
 
 @cache

@@ -70,7 +70,7 @@ def arguments(block: TensorBlock, row: Rung, layout_a: str, layout_b: str, produ
     map_b = _map(p["b"], layout_b, p["n"], p["k"], p["ldb"], products, p["b_batch"], block.bn // block.cluster, bk)
     grid, schedule = _schedule(block, -(-p["k"] // bk), products, p["m"], p["n"], processors)
     maps = _with_map_c(call, (map_a, map_b), p, products) if row.tma_c else (map_a, map_b)
-    return grid, (call, schedule, *maps)
+    return grid, (call.view(gemm_launches.GEMM), schedule, *maps)
 
 
 def fields(call) -> dict[str, int]:
@@ -146,4 +146,5 @@ def split_arguments(block: TensorBlock, row: Rung, products: int, call, processo
     panels = 2 * max(1, -(-p["k"] // (2 * row.bk)))  # tf32x3.cu takes two at a time
     grid, schedule = _schedule(block, panels, products, p["m"], p["n"], processors)
     maps = a.tensor_map(block.bm, row.bk), b.tensor_map(block.bn // block.cluster, row.bk)
-    return (a, b), grid, (call, schedule, *_with_map_c(call, maps, p, products))
+    maps = _with_map_c(call, maps, p, products)
+    return (a, b), grid, (call.view(gemm_launches.GEMM), schedule, *maps)

@@ -8,28 +8,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from .. import arrays
 from ..errors import DTypeError, OptionError, ShapeError, UnavailableError
 from ..registry import Backend, MicroKernel
-from . import cupy_arrays
+from . import cupy_arrays, plans
 from .launches import CALL
+from .plans import current_device
 
-
-@dataclass(frozen=True)
-class _Plan:
-    """One launch of ``matmul``, and how far A, B and C reach from their pointers: first byte and one past the last."""
-
-    function: object
-    grid: tuple[int]
-    block: tuple[int]
-    call: np.ndarray
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    reach: tuple[tuple[int, int], ...]
+__all__ = ["Gpu", "current_device", "library", "tile_calls"]
 
 
 class Gpu:
@@ -40,7 +29,7 @@ class Gpu:
         backend: what there is on this machine.
         offered: types families that ``matmul`` multiplies.
         tile_launches: ``(kernel, a, b, c0, c)`` to launches that do ``c = c0 + a @ b`` with a kernel of the table.
-        matmul_launches: ``(types, a, b, c)`` to launches that do ``c = a @ b``; what CuPy does itself is done at once.
+        matmul_launches: ``(types, a, b, c)`` to the ``plans.Launch`` es that do ``c = a @ b``.
     """
 
     def __init__(
@@ -56,8 +45,8 @@ class Gpu:
         self.offered = offered
         self.tile_launches = tile_launches
         self.matmul_launches = matmul_launches
-        self._plans: dict = {}
-        """Launches of ``matmul`` on CuPy arrays seen before, by all they depend on; emptied when it grows large."""
+        self.plans = plans.Plans()
+        """Of ``matmul`` and ``gemm``."""
 
     # --- what there is ---
 
@@ -87,7 +76,8 @@ class Gpu:
         with cupy_arrays.place_of(a, b, c, out):
             given = a, out
             a, b, c, out, shape = _operands(kernel, a, b, c, out)
-            result = _into(functools.partial(self.tile_launches, kernel), a, b, c, out, shape, kernel.c_dtype)
+            make = functools.partial(self._tile_calls, kernel)
+            result = _into(make, a, b, c, out, shape, kernel.c_dtype)
             return cupy_arrays.like(result, given[0]) if given[1] is None else given[1]
 
     def bind(self, kernel: MicroKernel, a, b, c):
@@ -113,6 +103,9 @@ class Gpu:
         run.operands = given  # kept alive with the function
         return run
 
+    def _tile_calls(self, kernel: MicroKernel, a, b, c0, c):
+        return tile_calls(self.tile_launches(kernel, a, b, c0, c))
+
     def _check_device(self, kernel: MicroKernel, operands: dict) -> None:
         device = arrays.backend_for(operands)
         if device != self.name:
@@ -132,12 +125,10 @@ class Gpu:
         key = None
         one_type = type(a) is type(b) and (out is None or type(out) is type(a))
         if kernel is None and one_type and type(a).__module__ == "cupy":
-            key = _plan_key(a, b, out)
-            plan = self._plans.get(key)
-            if plan is not None:
-                result = _replay(plan, a, b, out)
-                if result is not None:
-                    return result
+            key = plans.key(a, b, out)
+            result = self.plans.replay(key, a, b, out)
+            if result is not None:
+                return result
         with cupy_arrays.place_of(a, b, out):
             return self._matmul(a, b, out, kernel, key)
 
@@ -153,15 +144,11 @@ class Gpu:
             if target.size == 0:
                 return ()
             if kernel is not None:
-                return self.tile_launches(kernel, x, y, None, target)
+                return self._tile_calls(kernel, x, y, None, target)
             launches = list(self.matmul_launches(product.types, x, y, target))
             in_place = x is a and y is b and (out is None or target is out)
             if key is not None and len(launches) == 1 and in_place and whole_matrices:
-                spans = [(v.data.ptr, cupy_arrays.span(v)) for v in (x, y, target)]
-                reach = tuple((low - pointer, high - pointer) for pointer, (low, high) in spans)
-                if len(self._plans) >= 4096:
-                    self._plans.clear()
-                self._plans[key] = _Plan(*launches[0], product.shape, product.dtype, reach)
+                self.plans.keep(key, launches[0], x, y, target)
             return launches
 
         result = _into(make, a, b, None, out, product.full, product.dtype)
@@ -187,8 +174,8 @@ def _into(make, a, b, c, out, shape, dtype):
         in_place = not cupy_arrays.overlap(out, c)
     target = out if in_place else cupy.empty(shape, dtype)
     a, b, c = cupy_arrays.readable(a), cupy_arrays.readable(b), None if c is None else cupy_arrays.readable(c)
-    for function, grid, block, call in make(a, b, c, target):
-        function(grid, block, (call.view(CALL),))
+    for launch in make(a, b, c, target):
+        launch.run(a, b, target)
     if out is not None and not in_place:
         cupy_arrays.copy(out, target)
     return target if out is None else out
@@ -199,60 +186,24 @@ def _run_all(prepared) -> None:
         launch()
 
 
-# --- launches that are replayed ---
+def tile_calls(launches):
+    """Launches of kernels that take a Call, as (function, grid, block, call), as ``plans.Launch`` es."""
+    return (plans.Launch(functools.partial(_begin, f, grid, block), call) for f, grid, block, call in launches)
 
 
-def _plan_key(a, b, out):
-    x, y = a.data, b.data
-    operands = (
-        a.shape,
-        a.strides,
-        a.dtype,
-        x.ptr % 32,
-        x.device_id,
-        b.shape,
-        b.strides,
-        b.dtype,
-        y.ptr % 32,
-        y.device_id,
-    )
-    device = current_device()
-    if out is None:
-        return operands, device
-    return operands, device, out.shape, out.strides, out.dtype, out.data.ptr % 32, out.data.device_id
-
-
-def current_device() -> int:
-    import cupy
-
-    return cupy.cuda.runtime.getDevice()
-
-
-def _replay(plan: _Plan, a, b, out):
-    """The result, or None where the arrays overlap."""
-    import cupy
-
-    x, y = a.data.ptr, b.data.ptr
-    if out is None:
-        result = cupy.empty(plan.shape, plan.dtype)
-        z = result.data.ptr
-    else:
-        result, z = out, out.data.ptr
-        (low_x, high_x), (low_y, high_y), (low_z, high_z) = plan.reach
-        first, last = z + low_z, z + high_z
-        if (x + low_x < last and first < x + high_x) or (y + low_y < last and first < y + high_y):
-            return None
-    call = plan.call.copy()
-    call[0], call[1], call[3] = x, y, z
-    plan.function(plan.grid, plan.block, (call.view(CALL),))
-    return result
+def _begin(function, grid, block, call):
+    return functools.partial(function, grid, block, (call.view(CALL),))
 
 
 # --- products too large for the project's kernels ---
 
 
-def library_matmul(types: str, a, b, c) -> None:
-    """``c = a @ b`` by CuPy: cuBLAS or rocBLAS. bfloat16 is widened to float32, exactly."""
+def library(types: str) -> plans.Launch:
+    """Products by CuPy: cuBLAS or rocBLAS. bfloat16 is widened to float32, exactly."""
+    return plans.Launch(functools.partial(_library_matmul, types))
+
+
+def _library_matmul(types: str, a, b, c) -> None:
     import cupy
 
     if a.shape[-1] == 0:

@@ -14,7 +14,7 @@ from ..gpu_kernels.table import BATCHED_TYPES
 from ..hip_kernels import table
 from ..registry import Backend, MicroKernel
 from . import batched, cupy_probe
-from .gpu import Gpu, current_device, library_matmul
+from .gpu import Gpu, current_device, library, tile_calls
 from .launches import Arranged, c_vector, grids, tile_layouts
 
 OFFERED = tuple(BATCHED_TYPES)
@@ -101,14 +101,13 @@ def _tile_launches(kernel: MicroKernel, a, b, c0, c):
 
 
 def _matmul_launches(types: str, a, b, c):
-    """Launches of a product; what CuPy does itself is done at once."""
+    """Launches of a product."""
     if batched.takes(a.shape[-2], b.shape[-1], a.shape[-1]):
         device = current_device()
-        return batched.launches(types, a, b, c, lambda x: _function(table.BATCHED, x, device), MOST_THREADS)
+        return tile_calls(batched.launches(types, a, b, c, lambda x: _function(table.BATCHED, x, device), MOST_THREADS))
     if types == "i8i32":
-        return _tile_launches(_named("hip_i8i32_outer_8x8"), a, b, None, c)
-    library_matmul(types, a, b, c)
-    return ()
+        return tile_calls(_tile_launches(_named("hip_i8i32_outer_8x8"), a, b, None, c))
+    return (library(types),)
 
 
 def _named(name: str) -> MicroKernel:

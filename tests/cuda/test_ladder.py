@@ -376,6 +376,70 @@ def test_cut_tiles(m, n, k, gpu_rng, check):
     assert all((rung(a, b, c, alpha=2, beta=-1) == result).all() for _ in range(5))
 
 
+class TestPlans:
+    """Calls of a kind that was seen before: other arrays, the same arrangement."""
+
+    SHAPES = ((100, 70, 130), (1024, 1024, 1024), (64, 64, 20_000))
+
+    @pytest.mark.parametrize("kernel", [None, "f32_best", "smem_dbuf", "tf32x3"])
+    @pytest.mark.parametrize(("m", "n", "k"), SHAPES)
+    def test_every_call_is_right(self, kernel, m, n, k, gpu_rng):
+        import cupy
+
+        if kernel and not pysimd.rung(kernel).available:
+            pytest.skip(pysimd.rung(kernel).unavailable_reason)
+        holds = functools.partial(check_result, pysimd.rung(kernel).roundings if kernel else 3)
+        for _ in range(3):
+            a, b, c = random(gpu_rng, (m, k)), random(gpu_rng, (k, n)), random(gpu_rng, (m, n))
+            holds(pysimd.gemm(a, b, kernel=kernel), a, b)
+            holds(pysimd.gemm(a, b, kernel=kernel, alpha=-2), a, b, alpha=-2)
+            turned = cupy.ascontiguousarray(a.T), cupy.ascontiguousarray(b.T)
+            holds(pysimd.gemm(*turned, trans_a=True, trans_b=True, kernel=kernel), a, b)
+            by_columns = cupy.empty((n, m), np.float32).T
+            assert pysimd.gemm(a, b, out=by_columns, kernel=kernel) is by_columns
+            holds(by_columns, a, b)
+            out = c.copy()
+            assert pysimd.gemm(a, b, out, beta=0.5, out=out, kernel=kernel) is out
+            holds(out, a, b, c, 1, 0.5)
+            holds(pysimd.gemm(a, b, c, beta=0.5, kernel=kernel), a, b, c, 1, 0.5)
+
+    def test_operands_that_overlap_the_result(self, gpu_rng, check):
+        """Seen before apart; then the result is written where an operand lies."""
+        for _ in range(2):
+            a, b = random(gpu_rng, (200, 200)), random(gpu_rng, (200, 200))
+            expected = a.copy()
+            out = random(gpu_rng, (200, 200))
+            check(pysimd.gemm(a, b, out=out), a, b)
+            check(pysimd.gemm(a, b, out=a), expected, b)
+
+    def test_one_array_twice_by_columns(self, gpu_rng, check):
+        """Which of two equal addresses is A's is not forgotten."""
+        import cupy
+
+        a, b = random(gpu_rng, (96, 96)), random(gpu_rng, (96, 96))
+        for x, y in ((a, a), (a, b), (b, a)):
+            out = cupy.empty((96, 96), np.float32).T
+            check(pysimd.gemm(x, y, out=out, kernel="smem_dbuf"), x, y)
+            check(pysimd.matmul(x, y, out=out), x, y)
+
+    def test_what_is_asked_differently_is_another_plan(self, gpu_rng, check):
+        a, b, c = (random(gpu_rng, (96, 96)) for _ in range(3))
+        for _ in range(2):
+            for alpha, beta in FACTORS:
+                out = c.copy()
+                check(pysimd.gemm(a, b, out, alpha=alpha, beta=beta, out=out), a, b, c, alpha, beta)
+
+    def test_little_python_the_second_time(self, gpu_rng, monkeypatch):
+        """No operand is looked at again."""
+        from pysimd.backends import cuda_ladder
+
+        a, b = random(gpu_rng, (1024, 1024)), random(gpu_rng, (1024, 1024))
+        first = pysimd.gemm(a, b)
+        monkeypatch.setattr(cuda_ladder, "_launches", None)
+        assert (pysimd.gemm(a, b) == first).all()
+        assert (pysimd.matmul(a, b) == first).all()
+
+
 class TestGemm:
     """``pysimd.gemm`` on CuPy arrays: a rung for float32, ``matmul`` with factors for the rest."""
 
