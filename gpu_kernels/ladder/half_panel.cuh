@@ -62,13 +62,15 @@ struct HalfPanel {
             int along = along_k(L) ? k_left : r_left, lines = along_k(L) ? r_left : k_left;
 #pragma unroll 1
             for (int i = begin; i < end; ++i) {
-                u32 word[4];
+                u32 at = panel + to + i * STEP * Place::PITCH;
+#pragma unroll 1
+                for (int w = 0; w < 8; w += 4) { /* four at a time: there are few registers to spare */
+                    u32 x[4];
 #pragma unroll
-                for (int w = 0; w < 8; ++w) {
-                    u32 x = i * STEP < lines && w < along ? __ldg(from + w) : 0;
-                    word[w / 2] = w % 2 ? word[w / 2] | x << 16 : x;
+                    for (int v = 0; v < 4; ++v) x[v] = i * STEP < lines && w + v < along ? __ldg(from + w + v) : 0;
+                    shared_store(at + 2 * w, x[0] | x[1] << 16);
+                    shared_store(at + 2 * w + 4, x[2] | x[3] << 16);
                 }
-                shared_store4(panel + to + i * STEP * Place::PITCH, word[0], word[1], word[2], word[3]);
                 from += step;
             }
         }
