@@ -2,9 +2,9 @@
 
 Sections:
     runs   every peak measured twice from the start (pysimd.peaks, fresh): the second over the first
-    loops  (CPU) the chain of each target and type beside the loop of benchmarks/peaks_fma.c, which shares no code with the
-           package and is compiled here by cc; turn by turn, the median of the ratios of neighbouring turns, since the
-           clock moves
+    loops  (CPU) the chain of each target and type beside the loop of benchmarks/peaks_fma.c, which shares no code with
+           the package and is compiled here by cc; turn by turn, the median of the ratios of neighbouring turns, since
+           the clock moves
 
 The machine should do nothing else. Exit code 1 if a ratio is farther than 3 % from 1. PYSIMD_COMMIT names the commit
 where git cannot.

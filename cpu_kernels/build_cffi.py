@@ -72,7 +72,12 @@ ffi.cdef(
                             int64_t calls, int rounds);
     #define PYSIMD_LOADS_A_STEP ...
     typedef int64_t pysimd_loads_fn(const void *from, int64_t window, int64_t n);
-    typedef struct { int target, types; int64_t macs; pysimd_loads_fn *loads; ...; } pysimd_peak;
+    typedef struct {
+        int target, types;
+        int64_t macs;
+        void (*steps)(int64_t n);
+        pysimd_loads_fn *loads;
+    } pysimd_peak;
     extern const pysimd_peak pysimd_peaks[];
     extern const int pysimd_peak_count;
     double pysimd_time_peak(int index, int64_t steps, int rounds);

@@ -18,11 +18,12 @@ static void fill(void *to, size_t bytes, uint32_t seed)
 
 void PEAK(int64_t n)
 {
-    V(vec) x, y;
+    V(vec) made[2];
     V(acc) sum[CHAINS];
     /* Random bits in the low half of every 32-bit lane, small or denormal-free values by the high half: zeros would
      * draw less power and so run at a higher clock than any real product. */
-    fill(&x, sizeof x, 1), fill(&y, sizeof y, 2);
+    fill(made, sizeof made, 1);
+    V(vec) x = made[0], y = made[1]; /* of which nobody has the address: they stay in registers */
     UNROLL for (int i = 0; i < CHAINS; i++) sum[i] = V(zero)();
     KEEP(y);
     for (; n > 0; n--)
