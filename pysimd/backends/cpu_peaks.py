@@ -26,7 +26,7 @@ _LEAST_VECTOR = 16
 """Bytes of the narrowest vector: a load of less widens its elements, and is no load alone."""
 
 _CHUNK = 32 << 20
-"""Bytes of memory that are read in a turn; the next turn goes on where it ended."""
+"""Bytes of memory that are read in a turn; the next turn, whosever it is, goes on where it ended."""
 
 _MOST_WINDOW = 1 << 30
 
@@ -115,34 +115,46 @@ class Chain:
         self.steps = max(1, int(turn_ns / lib.pysimd_time_peak(place, 1000, 2)))
 
     def ns(self) -> float:
-        """Nanoseconds of a step, in one turn."""
-        return lib.pysimd_time_peak(self.place, self.steps, 1)
+        """Nanoseconds of a step: the better of two, for a core changes its clock when other instructions come."""
+        return lib.pysimd_time_peak(self.place, self.steps, 2)
 
     def rates(self, ns: float) -> dict[str, float]:
         """10^9 operations in a second, two per multiply-add, where a step takes ``ns``."""
         return {"gflops": 2 * lib.pysimd_peaks[self.place].macs / ns}
 
 
+class Buffer:
+    """Random bytes that all loads share, and how far memory was read in them."""
+
+    def __init__(self, nbytes: int):
+        self._kept = random_bytes(nbytes)
+        self.nbytes, self.pointer, self._at = nbytes, ffi.from_buffer(self._kept), 0
+
+    def next_chunk(self):
+        """Where the part of the window lies that was not read for longest."""
+        at, self._at = self._at, self._at + _CHUNK
+        if self._at + _CHUNK > self.nbytes:
+            self._at = 0
+        return self.pointer + at
+
+
 class Loads:
     """Vector loads of one target and types family from one memory, in turns of about ``turn_ns``."""
 
-    def __init__(self, place: int, memory: str, buffer: np.ndarray, turn_ns: float = TURN_NS):
-        self.place, self.step = place, step_bytes(place)
+    def __init__(self, place: int, memory: str, buffer: Buffer, turn_ns: float = TURN_NS):
+        self.place, self.step, self.buffer = place, step_bytes(place), buffer
         self.window = windows()[memory] // self.step * self.step
-        self.passes_memory, self.at = memory == "memory", 0
-        self._buffer, self._pointer = buffer, ffi.from_buffer(buffer)
-        self.steps = (_CHUNK if self.passes_memory else self.window) // self.step
-        if not self.passes_memory:
+        self.passes_caches = memory == "memory"
+        self.steps = (_CHUNK if self.passes_caches else self.window) // self.step
+        if not self.passes_caches:
             self.steps = max(self.steps, int(turn_ns / self.ns()))
 
     def ns(self) -> float:
-        """Nanoseconds of a step, in one turn: of a cache after one walk that fills it, of memory further on."""
-        if self.passes_memory:
-            chunk = self._pointer + self.at
-            self.at = (self.at + _CHUNK) % self.window
-            return lib.pysimd_time_loads(self.place, chunk, _CHUNK, self.steps, 1)
-        lib.pysimd_time_loads(self.place, self._pointer, self.window, self.window // self.step, 1)
-        return lib.pysimd_time_loads(self.place, self._pointer, self.window, self.steps, 1)
+        """Nanoseconds of a step: of a cache after a walk that fills it, the better of two; of memory further on."""
+        if self.passes_caches:
+            return lib.pysimd_time_loads(self.place, self.buffer.next_chunk(), _CHUNK, self.steps, 1)
+        lib.pysimd_time_loads(self.place, self.buffer.pointer, self.window, self.window // self.step, 1)
+        return lib.pysimd_time_loads(self.place, self.buffer.pointer, self.window, self.steps, 2)
 
     def rates(self, ns: float) -> dict[str, float]:
         """10^9 bytes and 10^9 load instructions in a second, where a step takes ``ns``."""
@@ -152,32 +164,28 @@ class Loads:
 def beside(place: int, turn_ns: float) -> list[Chain | Loads]:
     """Chain and, if they are loads alone, loads from L1: what a tile in cache is timed beside, turn by turn."""
     chain = Chain(place, turn_ns)
-    return [chain] if step_bytes(place) is None else [chain, Loads(place, "L1", random_bytes(windows()["L1"]), turn_ns)]
+    return [chain] if step_bytes(place) is None else [chain, Loads(place, "L1", Buffer(windows()["L1"]), turn_ns)]
 
 
 def measured() -> list[dict[str, Any]]:
-    """The peak of each target and types family of the kernels that run here; all of them turn by turn."""
+    """The peak of each target and types family of the kernels that run here: one after the other, because a core has
+    another clock for each instruction set; chain and loads of one turn by turn."""
     families = dict.fromkeys((k.target, k.types) for k in cpu.kernels() if k.available)
     places = {family: place for family in families if (place := index(*family)) is not None}
-    buffer = random_bytes(max(windows().values()))
-    timed: dict[tuple[int, str], Chain | Loads] = {}
-    for place in places.values():
-        timed[place, ""] = Chain(place)
-        if step_bytes(place) is not None:
-            timed |= {(place, memory): Loads(place, memory, buffer) for memory in windows()}
-    ns = [[x.ns() for x in timed.values()] for _ in range(ROUNDS)]
-    rates = {key: x.rates(float(t)) for (key, x), t in zip(timed.items(), np.percentile(ns, 25, axis=0), strict=True)}
-    return [
-        {
-            "target": target,
-            "types": types,
-            "instruction": "",
-            **rates[place, ""],
-            "loads": [
-                {"memory": memory, "window_bytes": timed[place, memory].window, **rates[place, memory]}
-                for memory in windows()
-                if (place, memory) in rates
-            ],
-        }
-        for (target, types), place in places.items()
-    ]
+    buffer = Buffer(max(windows().values()))
+    return [{"target": target, "types": types, **_measured(place, buffer)} for (target, types), place in places.items()]
+
+
+def _measured(place: int, buffer: Buffer) -> dict[str, Any]:
+    chain, memories = Chain(place), windows() if step_bytes(place) is not None else ()
+    loads = [Loads(place, memory, buffer) for memory in memories]
+    ns = [[x.ns() for x in (chain, *loads)] for _ in range(ROUNDS)]
+    chain_ns, *loads_ns = map(float, np.percentile(ns, 25, axis=0))
+    return {
+        "instruction": "",
+        **chain.rates(chain_ns),
+        "loads": [
+            {"memory": memory, "window_bytes": load.window, **load.rates(each)}
+            for memory, load, each in zip(memories, loads, loads_ns, strict=True)
+        ],
+    }

@@ -106,6 +106,14 @@ def _hot(function):
     return [x86.line(i) for i in max(x86.innermost_loops(code), key=len)]
 
 
+def test_memory_is_read_further_on_by_whoever_comes_next(monkeypatch):
+    """Else the second would read from a cache what the first brought there."""
+    monkeypatch.setattr(cpu_peaks, "_CHUNK", 1 << 16)
+    buffer = cpu_peaks.Buffer(3 << 16)
+    places = [buffer.next_chunk() - buffer.pointer for _ in range(5)]
+    assert places == [0, 1 << 16, 2 << 16, 0, 1 << 16]
+
+
 def test_a_target_that_is_not_in_the_table():
     assert cpu_peaks.index("avx512bf16", "f64") is None
 
