@@ -122,7 +122,8 @@ def _library(a, b, out):
 
 def medians(runs: dict[str, Sequence[Callable[[], Any]]], seconds: float) -> dict[str, float]:
     """Median seconds of a call of each contender: turn by turn, each turn some calls between two events on the GPU. The
-    order changes from round to round: a GPU at its limit of power is slower after a contender that took more.
+    order changes from round to round, and the first third of a turn does not count: a GPU at its limit of power is slower
+    after a contender that took more, until it has found its clock.
 
     Args:
         runs: name to functions that do the same on different memory; they are called one after the other.
@@ -135,14 +136,15 @@ def medians(runs: dict[str, Sequence[Callable[[], Any]]], seconds: float) -> dic
     position = dict.fromkeys(runs, 0)
 
     def turn(name: str, calls: int) -> float:
-        functions, start = runs[name], position[name]
+        functions, start, untimed = runs[name], position[name], calls // 3
         position[name] += calls
-        begin.record()
-        for i in range(start, start + calls):
-            functions[i % len(functions)]()
+        for i in range(calls):
+            if i == untimed:
+                begin.record()
+            functions[(start + i) % len(functions)]()
         end.record()
         end.synchronize()
-        return cupy.cuda.get_elapsed_time(begin, end) * 1e-3 / calls
+        return cupy.cuda.get_elapsed_time(begin, end) * 1e-3 / (calls - untimed)
 
     calls = {}
     for name in runs:
