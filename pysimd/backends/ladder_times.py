@@ -122,8 +122,8 @@ def _library(a, b, out):
 
 def medians(runs: dict[str, Sequence[Callable[[], Any]]], seconds: float) -> dict[str, float]:
     """Median seconds of a call of each contender: turn by turn, each turn some calls between two events on the GPU. The
-    order changes from round to round, and the first third of a turn does not count: a GPU at its limit of power is slower
-    after a contender that took more, until it has found its clock.
+    order changes from round to round, and the first third of a turn does not count: a GPU at its limit of power is
+    slower after a contender that took more, until it has found its clock.
 
     Args:
         runs: name to functions that do the same on different memory; they are called one after the other.
