@@ -1,9 +1,9 @@
-/* half_panel.cuh: the part of one operand of 16-bit elements that a block multiplies at a time, on its way from global to
- * shared memory.
+/* half_panel.cuh: the part of one operand of 16-bit elements that a block multiplies at a time, on its way from global
+ * to shared memory.
  *
- * A panel is R rows of A (columns of B) by K steps of k, in lines as they lie in memory: R lines of K elements ALONG_K, K
- * lines of R elements ALONG_R. A line is made of pieces of 16 bytes, and Place says where they are. What lies outside the
- * operand is 0 and is not read.
+ * A panel is R rows of A (columns of B) by K steps of k, in lines as they lie in memory: R lines of K elements ALONG_K,
+ * K lines of R elements ALONG_R. A line is made of pieces of 16 bytes, and Place says where they are. What lies outside
+ * the operand is 0 and is not read.
  */
 
 /* Lines one after the other, each with 16 bytes to spare: pieces below each other are on different banks. */
@@ -13,15 +13,13 @@ struct Padded {
     __device__ static u32 at(int line, int piece) { return (u32)(line * PITCH + piece * 16); }
 };
 
-/* Without room to spare: in every line the pieces are in another order, eight lines in eight orders. Lines of four pieces
- * are taken two together, 128 bytes. A step of eight lines changes no order. */
+/* Without room to spare: in every line the pieces are in another order, eight lines in eight orders. A step of eight
+ * lines changes no order. */
 template <int PIECES>
 struct Swizzled {
-    static_assert(PIECES == 4 || PIECES % 8 == 0, "");
+    static_assert(PIECES % 8 == 0, "");
     static constexpr int PITCH = 16 * PIECES;
-    __device__ static u32 at(int line, int piece) {
-        return (u32)(line * PITCH + (piece ^ (PIECES == 4 ? line / 2 % 4 : line % 8)) * 16);
-    }
+    __device__ static u32 at(int line, int piece) { return (u32)(line * PITCH + (piece ^ line % 8) * 16); }
 };
 
 /* A thread brings the same piece of every STEP-th line; what it asks for walks over them, panel after panel. */

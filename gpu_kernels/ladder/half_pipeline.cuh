@@ -1,4 +1,4 @@
-/* half_pipeline.cuh: a block of eight warps that multiplies one panel of halves while STAGES - 1 others are on their way.
+/* half_pipeline.cuh: a block of eight warps that multiplies one panel of halves while others are on their way.
  *
  * What a warp does is a Warp, with sums and two sets of fragments:
  *
@@ -6,9 +6,9 @@
  *     multiply(set)         adds their product
  *     store(...)            the sums into C
  *
- * The fragments of a step are read while those before are multiplied, and copies are asked for in between, a part at each
- * step: in one go they would stand before the fragments in the queue to shared memory, which is busy in nine cycles of ten
- * where the tensor cores are in all.
+ * The fragments of a step are read while those before are multiplied, and copies are asked for in between, a part at
+ * each step: in one go they would stand before the fragments in the queue to shared memory, which is nearly as busy as
+ * the tensor cores. All of a panel is asked for before the one before it is multiplied.
  */
 constexpr int BM = 128, BN = 256, BK = 64, STAGES = 3, TM = 64, TN = 64, THREADS = 256, GROUP = 16;
 
@@ -19,6 +19,7 @@ __device__ __forceinline__ void half_pipeline(const Gemm& p) {
     typedef HalfPanel<LA, BM, BK, THREADS, Where> PanelA;
     typedef HalfPanel<LB, BN, BK, THREADS, Where> PanelB;
     constexpr int STAGE = PanelA::BYTES + PanelB::BYTES, STEPS = BK / 16;
+    static_assert(STAGES >= 3 && STEPS % 2 == 0, "a panel is there a panel before it is multiplied; sets take turns");
     Tile t = grouped_tile<BM, BN, GROUP>(p);
     PanelA a((const u16*)p.a + t.product * p.a_batch, p.lda, (i64)t.row * BM, p.m, p.k);
     PanelB b((const u16*)p.b + t.product * p.b_batch, p.ldb, (i64)t.column * BN, p.n, p.k);

@@ -1,7 +1,7 @@
 /* mma_sync, T3: the instruction itself, fragments two steps deep, panels without a byte to spare.
  *
- * step      mma.sync and ldmatrix instead of what mma.h makes of them: addresses of fragments are constants apart, which
- *           mma.h does not let the compiler see, and sums go from registers to C. Pieces of a line change places
+ * step      mma.sync and ldmatrix instead of what mma.h makes of them: addresses of fragments are constants apart,
+ *           which mma.h does not let the compiler see, and sums go from registers to C. Pieces of a line change places
  *           (swizzle) instead of being padded: ldmatrix finds eight lines on 32 different banks, turned or not.
  * covers    nothing: beyond the documents
  * contract  gemm.cuh; any m, n, k, operands in either layout

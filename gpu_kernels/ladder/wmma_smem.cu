@@ -1,8 +1,8 @@
 /* wmma_smem, T2: panels of halves in shared memory, sixteen fragments of sums a warp.
  *
- * step      what S3 to S18 did for floats, at once: panels in shared memory serve eight warps, asynchronous copies bring
- *           the next ones meanwhile, a fragment once loaded is multiplied by four others, and blocks walk C in groups.
- *           Lines are padded by 16 bytes, so that the eight that are loaded together are on different banks.
+ * step      what S3 to S18 did for floats, at once: panels in shared memory serve eight warps, asynchronous copies
+ *           bring the next ones meanwhile, a fragment once loaded is multiplied by four others, and blocks walk C in
+ *           groups. Lines are padded by 16 bytes, so that the eight that are loaded together are on different banks.
  * covers    nothing: beyond the documents
  * contract  gemm.cuh; any m, n, k, operands in either layout
  * tile      128 x 256 x 64, 64 x 64 a warp
