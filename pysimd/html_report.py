@@ -85,7 +85,7 @@ def page(report: Report) -> str:
         "<h2>Analytic, counted, measured</h2>",
         "<p>Counts are of one turn of the hot loop. Speeds: one tile on packed panels in cache (on a GPU: tiles all "
         "over it), beside peaks that were measured turn by turn with it. A dash: not measured or not counted here.</p>",
-        f'<div class="wide">{_table(rows)}</div>',
+        f'<div class="wide">{_table(_seen(rows))}</div>',
         _remarks(rows),
         "<h2>Register tiles</h2>",
         *(_drawing(row) for row in _each_once(rows)),
@@ -105,6 +105,12 @@ def _machine(report: Report) -> str:
 def _each_once(rows: list[Row]) -> list[Row]:
     """A kernel that was counted for several targets has a row for each."""
     return list({row.kernel: row for row in reversed(rows)}.values())[::-1]
+
+
+def _seen(rows: list[Row]) -> list[Row]:
+    """Without the targets that a kernel lacks, if it was counted for another; the remarks tell them."""
+    counted = {row.kernel for row in rows if row.counted}
+    return [row for row in rows if row.counted or row.gflops is not None or row.kernel not in counted]
 
 
 def _form(row: Row) -> str:

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 import pysimd
-from pysimd import html_report, report
+from pysimd import html_report, peaks, report
 
 NAMES = ["generic_f32_inner_4x4", "generic_f32_outer_4x4", "generic_f64_outer_4x4", "cuda_f32_outer_4x4"]
 VOID = {"meta", "i/"}
@@ -104,6 +104,30 @@ def test_numbers_of_a_row(made):
         "loads",
         "-",
     ]
+
+
+def test_a_target_that_a_kernel_lacks_is_a_remark_and_no_row(made):
+    counted = made.rows[1]
+    not_there = {"counted": None, "gflops": None, "percent_of_load_bandwidth": None}
+    lacking = replace(counted, **not_there, uncounted_reason="not for gfx0")
+    page = Page(report.Report((counted, lacking), made.machine).html())
+    assert sum(cell.startswith(counted.kernel) for cell in page.cells) == 1
+    assert "not for gfx0" in report.Report((counted, lacking), made.machine).html().partition("<script")[0]
+
+
+def test_a_kernel_has_one_bar_and_one_drawing(made):
+    text = report.Report((made.rows[1], made.rows[1]), made.machine).html()
+    assert text.count("<summary") == 1
+    assert text.count('class="bar ') == 1
+
+
+def test_table_of_peaks_has_every_figure(made):
+    loads = (peaks.Loads("L1", 4096, 123.0, 7.0), peaks.Loads("memory", 1 << 20, 11.0, 1.0))
+    found = (peaks.Peak("sse", "f32", "", 45.0, loads), peaks.Peak("sse", "i8i32", "", 67.0, ()))
+    of_machine = peaks.Peaks("cpu", {"device": "a <CPU>"}, "2026", 1.0, found)
+    text = report.Report(made.rows, made.machine, (of_machine,)).html()
+    assert Page(text).cells[:10] == ["sse", "f32", "45", "123", "11", "sse", "i8i32", "67", "-", "-"]
+    assert "a &lt;CPU&gt;" in text
 
 
 def test_text_from_elsewhere_is_escaped(made):

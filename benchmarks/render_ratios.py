@@ -1,0 +1,169 @@
+"""Make the tables and pictures of docs/ratios.md from recorded results: ``python benchmarks/render_ratios.py``.
+
+Reads, in benchmarks/results,
+    report_cpu.json   pysimd ratio --backend cpu --count --measure --fresh --seconds 0.3 --json, on a quiet machine
+    report_h200.json  pysimd ratio --backend cuda --count --measure --fresh --json
+    report_hip.json   pysimd ratio --backend hip --count --target gfx900,gfx906,... --json, without a GPU
+    peaks_cpu.json    python benchmarks/peaks.py --out ...
+    peaks_h200.json   python benchmarks/peaks.py --backend cuda --out ...
+and writes rooflines_cpu.png, rooflines_h200.png there, and the text between the markers of docs/ratios.md.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pysimd.report import Report, Row, side_by_side
+from pysimd.text import number
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+
+
+def read(name: str) -> dict:
+    return json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def table(headers: list[str], rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(headers) + " |", "|" + "---|" * len(headers)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def measured(report: Report, scale: float, unit: str) -> str:
+    """Analytic, counted, measured, kernel by kernel."""
+    headers = ["kernel", "computed", "counted", "by instruction", unit, "% of peak", "% of loads", "% of load bytes"]
+    rows = [
+        [
+            f"`{row.kernel}`",
+            number(row.ratio, 2),
+            number((row.counted or {}).get("element_ratio"), 2),
+            number((row.counted or {}).get("instruction_ratio"), 2),
+            number(row.gflops / scale, 1),
+            number(row.percent_of_peak, 0),
+            number(row.percent_of_load_rate, 0),
+            number(row.percent_of_load_bandwidth, 0),
+            row.limit or "-",
+            number(row.over_inner, 2),
+        ]
+        for row in side_by_side(report.rows)
+        if row.gflops is not None
+    ]
+    return table([*headers, "limit", "over inner"], rows)
+
+
+def peaks(report: Report, scale: float, unit: str) -> str:
+    (found,) = report.peaks
+    memories = list(dict.fromkeys(load.memory for peak in found.peaks for load in peak.loads))
+    rows = []
+    for peak in found.peaks:
+        rates = {load.memory: load.gbytes_per_s for load in peak.loads}
+        name = " ".join((peak.target, peak.instruction)).strip()
+        rows.append([name, peak.types, number(peak.gflops / scale, 1), *(number(rates.get(x), 0) for x in memories)])
+    return table(["target", "types", unit, *(f"{x}, GB/s" for x in memories)], rows)
+
+
+def agreement(document: dict) -> str:
+    """What benchmarks/peaks.py found."""
+    ratios = [row["second_over_first"] for row in document["runs"]]
+    machine = document["machine"]
+    text = (
+        f"Measured twice ({machine['device']}, {machine['date']}, commit {machine['commit']}), the second over the "
+        f"first is {min(ratios):.3f} to {max(ratios):.3f}."
+    )
+    loops = document.get("loops")
+    if not loops:
+        return text
+    found = [row["package_over_loop"] for row in loops]
+    return (
+        f"{text} Beside loops of other code, `benchmarks/peaks_fma.c`, compiled by {machine['compiler']}, the "
+        f"package's chains do {min(found):.3f} to {max(found):.3f} of their multiply-adds, over {len(found)} targets "
+        "and types."
+    )
+
+
+def device(report: Report) -> str:
+    (found,) = report.peaks
+    return f"{found.identity['device']}, {found.measured_at[:10]}"
+
+
+def static(report: Report) -> str:
+    """Multiply-add and load instructions of a turn of the hot loop, kernel by target."""
+    by_kernel: dict[str, dict[str, Row]] = {}
+    targets: dict[str, None] = {}
+    for row in report.rows:
+        of_target = by_kernel.setdefault(row.kernel, {})
+        if row.counted:
+            of_target[row.counted["target"]] = row
+            targets[row.counted["target"]] = None
+
+    def cell(row: Row | None) -> str:
+        if row is None:
+            return ""
+        seen = row.counted
+        differs = "" if seen["agrees"] else f", {seen['element_ratio']:.2f}"
+        return f"{seen['multiply_adds']} : {sum(seen['load_instructions'].values())}{differs}"
+
+    rows = [
+        [f"`{name}`", number(next(iter(found.values())).ratio, 2), *(cell(found.get(x)) for x in targets)]
+        for name, found in by_kernel.items()
+        if found
+    ]
+    return table(["kernel", "computed", *targets], rows)
+
+
+def text(cpu: Report, h200: Report, hip: Report) -> str:
+    stores = sum(row.counted["stores"] + row.counted["spills"] for row in hip.rows if row.counted)
+    return "\n".join(
+        [
+            f"### A CPU: {device(cpu)}",
+            "",
+            "One core. GOP/s for integers.",
+            "",
+            measured(cpu, 1, "GFLOP/s"),
+            "",
+            "![rooflines of the CPU](../benchmarks/results/rooflines_cpu.png)",
+            "",
+            "What it does at most:",
+            "",
+            peaks(cpu, 1, "GFLOP/s"),
+            "",
+            agreement(read("peaks_cpu")),
+            "",
+            f"### A GPU: {device(h200)}",
+            "",
+            "The whole device. TOP/s for integers.",
+            "",
+            measured(h200, 1000, "TFLOP/s"),
+            "",
+            "![rooflines of the GPU](../benchmarks/results/rooflines_h200.png)",
+            "",
+            "What it does at most:",
+            "",
+            peaks(h200, 1000, "TFLOP/s"),
+            "",
+            agreement(read("peaks_h200")),
+            "",
+            "### HIP, compiled and counted",
+            "",
+            "Multiply-add and load instructions of a turn of the hot loop, for each target; the element ratio besides "
+            f"where it is not the computed one. Stores and spills in all these loops together: {stores}.",
+            "",
+            static(hip),
+        ]
+    )
+
+
+def main() -> None:
+    cpu, h200, hip = (Report.from_dict(read(f"report_{name}")) for name in ("cpu", "h200", "hip"))
+    cpu.plot_rooflines(RESULTS / "rooflines_cpu.png")
+    h200.plot_rooflines(RESULTS / "rooflines_h200.png")
+    page = ROOT / "docs" / "ratios.md"
+    before, rest = page.read_text().split(BEGIN)
+    after = rest.split(END)[1]
+    page.write_text(f"{before}{BEGIN}\n{text(cpu, h200, hip)}\n{END}{after}")
+
+
+if __name__ == "__main__":
+    main()
