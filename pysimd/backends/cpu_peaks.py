@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -73,9 +74,20 @@ def windows() -> dict[str, int]:
     largest = max(sizes.values())
     if sizes.get("L3", 0) >= 8 * sizes.get("L2", largest):
         found["L3"] = 4 * sizes["L2"]
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    found["memory"] = min(max(2 * largest, 256 << 20), _MOST_WINDOW, free // 4) // _CHUNK * _CHUNK
+    found["memory"] = min(max(2 * largest, 256 << 20), _MOST_WINDOW, _free_bytes() // 4) // _CHUNK * _CHUNK
     return {memory: nbytes for memory, nbytes in found.items() if nbytes}
+
+
+def _free_bytes() -> int:
+    """Memory that is free, and not more than a container has in all."""
+    found = [os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    for path in _CONTAINER_LIMITS:
+        with suppress(OSError, ValueError):  # no such file, or "max"
+            found.append(int(Path(path).read_text()))
+    return min(found)
+
+
+_CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def index(target: str, types: str) -> int | None:

@@ -72,6 +72,15 @@ def test_windows_are_of_the_memory_that_they_are_called():
     assert windows["memory"] % cpu_peaks._CHUNK == 0
 
 
+def test_a_container_bounds_what_is_allocated(monkeypatch, tmp_path):
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr(cpu_peaks, "_CONTAINER_LIMITS", (str(tmp_path / "none"), str(limit)))
+    limit.write_text("max\n")
+    assert cpu_peaks._free_bytes() > 1 << 20
+    limit.write_text("1048576\n")
+    assert cpu_peaks._free_bytes() == 1 << 20
+
+
 @pytest.mark.parametrize(("target", "types"), [("generic", "f32"), ("generic", "f64")])
 def test_loads_read_the_whole_window_and_nothing_else(target, types):
     """They end where the window ends: what follows it is not mapped (guard.py), so that one load more would be seen."""
