@@ -15,7 +15,7 @@ from pysimd.backends import gemm_launches, hip_simulation
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "nothing")
 
-RUNGS = [row for row in ladder_table.RUNGS if row.requires == "sm_75"]
+RUNGS = [row for row in ladder_table.RUNGS if row.requires == "sm_75" and row.lanes == 1]
 """Those without instructions that only NVIDIA has."""
 
 TARGETS = ("gfx906", "gfx942", "gfx1030", "gfx1100")
