@@ -241,7 +241,7 @@ RUNGS = (
          covers=(), wide=True, wide_c=True),
     Rung("T3", "mma_sync", bm=128, bn=256, bk=64, tm=64, tn=64, lanes=32, threads=256, requires="sm_80",
          types="f16f32", stages=3, line_pad=0,
-         new="the instruction itself: fragments read a step ahead, lines swizzled instead of padded",
+         new="the instruction itself: fragments at addresses constants apart, lines swizzled instead of padded",
          covers=(), wide=True, wide_c=True),
     Rung("T4", "wgmma", bm=128, bn=128, bk=64, tm=64, tn=128, lanes=128, threads=128, requires="sm_90a",
          types="bf16f32", tensor_blocks=(TensorBlock(128, 128, stages=1, threads=128),),
