@@ -107,6 +107,7 @@ class Rung:
         blocks: those of producers.cuh that it chooses from, the one of ``tm`` and ``tn`` first.
         tensor_blocks: those of wgmma_pipeline.cuh that it chooses from, the one of ``bm`` and ``bn`` first.
         cuts: tiles may be cut along k (schedule.cuh).
+        meets: where C is small, their parts are added in the same launch.
         splits: a launch before it writes the parts of which its operands are sums.
         tma_c: C is stored by the tensor memory accelerator.
         roundings: the error is at most ``(k + roundings) u |A| |B|``.
@@ -131,6 +132,7 @@ class Rung:
     blocks: tuple[Block, ...] = ()
     tensor_blocks: tuple[TensorBlock, ...] = ()
     cuts: bool = False
+    meets: bool = False
     splits: bool = False
     tma_c: bool = False
     roundings: int = 3
@@ -221,7 +223,7 @@ RUNGS = (
          new="tiles that do not fill the last round are cut along k, so that all multiprocessors end together",
          covers=(), wide=True, wide_c=True),
     Rung("S21", "f32_best", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_80",
-         blocks=(WIDE, SQUARE, TALL, SMALL, COLUMN, ROW), cuts=True,
+         blocks=(WIDE, SQUARE, TALL, SMALL, COLUMN, ROW), cuts=True, meets=True,
          new="tile and cut from the shape",
          covers=(), wide=True, wide_c=True),
     Rung("H2", "h2_gemm", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_80", types="f16",
@@ -291,14 +293,16 @@ def layouts(row: Rung) -> tuple[str, ...]:
     return LAYOUTS if row.wide else LAYOUTS[:2]
 
 
-def entry(row: Rung, a: str, b: str, block: Block | TensorBlock | None = None) -> str:
-    """The template instance of a rung for operands of these layouts, and for a block that it chooses from."""
+def entry(row: Rung, a: str, b: str, block: Block | TensorBlock | None = None, meets: bool = False) -> str:
+    """The template instance of a rung for operands of these layouts, and for a block that it chooses from; ``meets``:
+    the one whose blocks add the parts of tiles that were cut."""
     if row.tensor_blocks:
         x = block or row.tensor_blocks[0]
         return row.entry.format(name=row.name, a=a, b=b, bn=x.bn, stages=x.stages, cluster=x.cluster)
     if row.blocks:
         x = block or row.blocks[0]
-        return f"{row.name}<{a}, {b}, {x.mr}, {x.nr}, {x.wm}, {x.wn}, {x.lm}, {x.ln}, {x.stages}>"
+        name = f"{row.name}_meets" if meets else row.name
+        return f"{name}<{a}, {b}, {x.mr}, {x.nr}, {x.wm}, {x.wn}, {x.lm}, {x.ln}, {x.stages}>"
     return row.entry.format(name=row.name, a=a, b=b, bm=row.bm, bn=row.bn, bk=row.bk, tm=row.tm, tn=row.tn)
 
 

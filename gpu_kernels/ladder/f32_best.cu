@@ -1,7 +1,8 @@
 /* f32_best, S21: tile and cut from the shape.
  *
  * step      of six tiles, from 64 x 64 to 512 x 16, and of cutting or not, what a model of rounds, rates and extra
- *           traffic says is shortest (gemm_blocks.py). The tile below is what large products get on sm_90.
+ *           traffic says is shortest (gemm_blocks.py); parts of a small C are added in the same launch. The tile below
+ *           is what large products get on sm_90.
  * covers    nothing: beyond the documents
  * contract  gemm.cuh; any m, n, k, operands in either layout
  * tile      128 x 256 x 8, 8 x 16 a thread, in warp tiles of 32 x 128
@@ -28,11 +29,17 @@
 template <Layout LA, Layout LB, int... TILE>
 __global__ void __launch_bounds__(PRODUCERS + CONSUMERS, 1)
     f32_best(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s) {
-    products<F32, LA, LB, TILE...>(p, s);
+    products<F32, false, LA, LB, TILE...>(p, s);
 }
 
 template <int BM, int BN>
 __global__ void __launch_bounds__(256)
     f32_best_sum(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s) {
     sum_of_parts<F32, BM, BN>(p, s);
+}
+
+template <Layout LA, Layout LB, int... TILE>
+__global__ void __launch_bounds__(PRODUCERS + CONSUMERS, 1)
+    f32_best_meets(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s) {
+    products<F32, true, LA, LB, TILE...>(p, s);
 }

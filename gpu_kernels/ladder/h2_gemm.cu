@@ -27,7 +27,7 @@
 template <Layout LA, Layout LB, int... TILE>
 __global__ void __launch_bounds__(PRODUCERS + CONSUMERS, 1)
     h2_gemm(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s) {
-    products<F16, LA, LB, TILE...>(p, s);
+    products<F16, false, LA, LB, TILE...>(p, s);
 }
 
 template <int BM, int BN>

@@ -27,7 +27,7 @@
 template <Layout LA, Layout LB, int... TILE>
 __global__ void __launch_bounds__(PRODUCERS + CONSUMERS, 1)
     i8_dp4a_gemm(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s) {
-    products<I8, LA, LB, TILE...>(p, s);
+    products<I8, false, LA, LB, TILE...>(p, s);
 }
 
 template <int BM, int BN>

@@ -28,11 +28,5 @@
 template <Layout LA, Layout LB, int... TILE>
 __global__ void __launch_bounds__(PRODUCERS + CONSUMERS, 1)
     producers(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s) {
-    products<F32, LA, LB, TILE...>(p, s);
-}
-
-template <int BM, int BN>
-__global__ void __launch_bounds__(256)
-    producers_sum(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s) {
-    sum_of_parts<F32, BM, BN>(p, s);
+    products<F32, false, LA, LB, TILE...>(p, s);
 }

@@ -4,7 +4,10 @@
  * where the multiplying threads arrive after their last read of a panel. So the loop that multiplies has nothing in it
  * but multiply-adds, loads from shared memory and one barrier in 8 steps of k; any layout and any alignment is the
  * producers' business, and while a tile is stored the panels of the next are on their way.
- * A product alone may be cut along k (schedule.cuh); products of a batch are not, so that all have the same bits.
+ * A product alone may be cut along k (schedule.cuh); products of a batch are not, so that all have the same bits. The
+ * parts are added by a second launch, or, where C is small, by the blocks themselves once all have theirs (MEETS): a
+ * launch costs as much as such a product. The code for it costs large products 2 % of their speed, by way of the
+ * registers that the compiler chooses for the loop that multiplies.
  */
 
 /* Registers that the producers do not need, for the consumers' sums: sm_90a. Elsewhere a tile of 8x8 fits as it is.
@@ -52,7 +55,56 @@ __device__ inline void store_row(const Gemm& p, typename T::Out* c, const typena
             c[w] = T::out(c0 ? T::scaled(p.alpha, sum[w], p.beta, c0[w * p.c0_cs]) : T::scaled(p.alpha, sum[w]));
 }
 
-template <class T, Layout LA, Layout LB, int MR, int NR, int WM, int WN, int LM, int LN, int STAGES>
+/* Adds the parts of the tiles that were cut. Where there are more threads than pieces of 16 bytes, groups of lanes add
+ * parts that follow each other in k, then each other's sums. */
+template <class T, int BM, int BN, int LOADS>
+__device__ __forceinline__ void sum_of_parts(const Gemm& p, const Schedule& s, int warp, int warps) {
+    typedef typename T::Part Part;
+    typedef typename T::Out Out;
+    constexpr int PIECES = BM * BN / 4;
+    int pieces = (int)s.cut * PIECES, groups = 1;
+    while (groups < 16 && 2 * groups * pieces <= 32 * warps) groups *= 2;
+    int lane = threadIdx.x % 32, width = 32 / groups;
+    for (int x = warp * width; x < pieces; x += warps * width) {
+        int tile = x / PIECES, e = (x % PIECES + lane % width) * 4, first, count;
+        s.parts_of(tile, first, count);
+        if (count == 1) continue; /* one block did it whole, and stored it */
+        int each = (count + groups - 1) / groups, skip = lane / width * each, left = min(each, count - skip);
+        const u32* from = s.work + s.part(first + skip, tile) * BM * BN + e;
+        Part sum[4] = {};
+#pragma unroll 1
+        for (int done = 0; done < each; done += LOADS) {
+            uint4 v[LOADS];
+#pragma unroll
+            for (int i = 0; i < LOADS; ++i)
+                v[i] = done + i < left ? __ldcg((const uint4*)(from + (i64)(done + i) * BM * BN)) : uint4{};
+#pragma unroll
+            for (int i = 0; i < LOADS; ++i)
+#pragma unroll
+                for (int w = 0; w < 4; ++w) sum[w] = T::add(sum[w], ((const Part*)&v[i])[w]);
+        }
+#pragma unroll
+        for (int w = 0; w < 4; ++w)
+            for (int far = width; far < 32; far *= 2) sum[w] = T::add(sum[w], __shfl_xor_sync(~0u, sum[w], far));
+        Place t = place_of<BM, BN>(p, s, tile);
+        i64 i = (i64)t.row * BM + e / BN, j = (i64)t.column * BN + e % BN;
+        if (lane >= width || i >= p.m || j >= p.n) continue;
+        Out* c = (Out*)p.c + t.product * p.c_batch + i * p.ldc + j;
+        const Out* c0 = p.c0 ? (const Out*)p.c0 + t.product * p.c0_batch + i * p.c0_rs + j * p.c0_cs : nullptr;
+        store_row<T>(p, c, c0, p.n - j, sum);
+    }
+}
+
+/* In a launch of its own, of a thread for each piece. */
+template <class T, int BM, int BN>
+__device__ __forceinline__ void sum_of_parts(const Gemm& p, const Schedule& s) {
+    sum_of_parts<T, BM, BN, 8>(p, s, blockIdx.x * WARPS + threadIdx.x / 32, gridDim.x * WARPS);
+}
+
+/* The multiplying threads of the block alone. */
+__device__ inline void consumers_meet() { asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS) : "memory"); }
+
+template <class T, bool MEETS, Layout LA, Layout LB, int MR, int NR, int WM, int WN, int LM, int LN, int STAGES>
 __device__ __forceinline__ void products(const Gemm& p, const Schedule& s) {
     constexpr int BK = 8, BM = WM * LM * MR, BN = WN * LN * NR;
     static_assert(WM * WN == WARPS && LM * LN == 32, "");
@@ -125,6 +177,10 @@ __device__ __forceinline__ void products(const Gemm& p, const Schedule& s) {
                 parity ^= wraps;
                 u32 next_a = wraps ? first_panel + a_offset : at_a + STAGE * 4;
                 u32 next_b = wraps ? first_panel + b_offset : at_b + STAGE * 4;
+                /* The compiler walks rank1's rows as it likes: of 1024 multiply-adds 68 read two registers through one port.
+                 * Loads that may not be exchanged, those of B first, rows walked from the other end and the wait in
+                 * another step leave 35 to 245; 170 such programs gave 52.6 to 54.7 TFLOP/s at 2048 x 2048 x 4096, this
+                 * one 54.5, so that this is not what limits it. At 8192 the board takes 695 of its 700 W. */
                 barrier_wait(barrier, parity);
 #pragma unroll
                 for (int k = 0; k < BK; ++k) {
@@ -138,7 +194,7 @@ __device__ __forceinline__ void products(const Gemm& p, const Schedule& s) {
             if (span.count < (int)s.panels) {
                 /* Times 1: a sum stored as it is would have to lie beside its neighbours all along, which takes the
                  * register port of the fragment of B. Where C is stored, alpha does this. */
-                u32* part = s.work + s.part(blockIdx.x, span.first == 0) * BM * BN + row * BN + column;
+                u32* part = s.work + s.part(blockIdx.x, span.tile) * BM * BN + row * BN + column;
                 each<0, MR>([&](int i) {
                     each<0, NR / 4>([&](int q) {
                         Part x[4];
@@ -166,42 +222,11 @@ __device__ __forceinline__ void products(const Gemm& p, const Schedule& s) {
                 });
             }
         }
-    }
-}
-
-/* Adds the parts of the tiles that were cut, in the order of k; a tile to a column of the grid. */
-template <class T, int BM, int BN>
-__device__ __forceinline__ void sum_of_parts(const Gemm& p, const Schedule& s) {
-    typedef typename T::Part Part;
-    typedef typename T::Out Out;
-    int tile = blockIdx.x, begin = tile * (int)s.panels, end = begin + (int)s.panels;
-    int first = s.block_of(begin), last = s.block_of(end - 1);
-    if (first == last) return; /* one block did it whole */
-    Place t = place_of<BM, BN>(p, s, tile);
-    for (int e = (blockIdx.y * 256 + threadIdx.x) * 4; e < BM * BN; e += gridDim.y * 1024) {
-        i64 i = (i64)t.row * BM + e / BN, j = (i64)t.column * BN + e % BN;
-        if (i >= p.m || j >= p.n) continue;
-        auto part = [&](int block, bool begins) {
-            return __ldcs((const uint4*)(s.part(block, begins) * BM * BN + s.work + e));
-        };
-        auto add = [](Part(&sum)[4], const uint4& v) {
-            const Part* x = (const Part*)&v;
-#pragma unroll
-            for (int w = 0; w < 4; ++w) sum[w] = T::add(sum[w], x[w]);
-        };
-        Part sum[4] = {};
-        add(sum, part(first, true));
-        int block = first + 1;
-        for (; block + 7 <= last; block += 8) {
-            uint4 v[8];
-#pragma unroll
-            for (int x = 0; x < 8; ++x) v[x] = part(block + x, false);
-#pragma unroll
-            for (int x = 0; x < 8; ++x) add(sum, v[x]);
+        if constexpr (MEETS) {
+            consumers_meet();
+            if (threadIdx.x == 0) s.meet();
+            consumers_meet();
+            sum_of_parts<T, BM, BN, 16>(p, s, blockIdx.x + threadIdx.x / 32 * gridDim.x, gridDim.x * WARPS);
         }
-        for (; block <= last; ++block) add(sum, part(block, false));
-        Out* c = (Out*)p.c + t.product * p.c_batch + i * p.ldc + j;
-        const Out* c0 = p.c0 ? (const Out*)p.c0 + t.product * p.c0_batch + i * p.c0_rs + j * p.c0_cs : nullptr;
-        store_row<T>(p, c, c0, p.n - j, sum);
     }
 }

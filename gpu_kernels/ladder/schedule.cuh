@@ -2,29 +2,44 @@
  *
  * Tiles that do not fill the last round of the grid would leave most of the device idle. So the first `cut` tiles are
  * cut along k: their panels, as one sequence, are dealt to the blocks in equal shares. The other tiles are dealt whole.
- * A share begins and ends within a tile, so a block leaves two partial tiles at most, in places of its own in `work`;
- * sum_parts() adds the parts of a tile in the order of k. The same shape on the same device gives the same bits.
+ * A share begins and ends within a tile, so a block leaves two partial tiles at most, in places of their own in `work`;
+ * sum_of_parts() adds them. The same shape on the same device gives the same bits.
  */
 struct Schedule {
-    u32* work;  /* 2 * grid partial tiles */
-    i64 tiles;  /* of the whole batch */
-    i64 panels; /* panels along k of a tile */
-    i64 cut;    /* tiles cut along k: the first ones */
-    i64 blocks; /* the grid of the product */
-    i64 group;  /* rows of tiles that are walked together, so that their panels of B are found in the L2 */
+    u32* work;    /* cut + grid partial tiles */
+    u32* arrived; /* where blocks meet: a word of the stream's own */
+    i64 tiles;    /* of the whole batch */
+    i64 panels;   /* panels along k of a tile */
+    i64 cut;      /* tiles cut along k: the first ones */
+    i64 share;    /* panels of a block in the tiles that are cut */
+    i64 longer;   /* blocks, the first ones, that have one more */
+    i64 group;    /* rows of tiles that are walked together, so that their panels of B are found in the L2 */
 
     float one, zero; /* 1, where the compiler does not see it (producers.cuh) */
 
     /* The share of a block in the panels of all tiles that are cut, and whose a panel is. */
-    __device__ int begin_of(int block) const { return (int)(cut * panels * block / blocks); }
-    __device__ int block_of(int panel) const {
-        int block = (int)(panel * blocks / (cut * panels));
-        while (begin_of(block + 1) <= panel) ++block;
-        return block;
+    __device__ int begin_of(u32 block) const { return (int)(block * (u32)share + min(block, (u32)longer)); }
+    __device__ int block_of(u32 panel) const {
+        u32 in_longer = (u32)longer * ((u32)share + 1);
+        return (int)(panel < in_longer ? panel / ((u32)share + 1) : (u32)longer + (panel - in_longer) / (u32)share);
     }
-    /* Which place in `work`: a block has one for the tile it begins, and ends within, and one for the tile it begins
-     * within. */
-    __device__ i64 part(int block, bool begins) const { return 2 * block + begins; }
+    /* The blocks that have parts of a tile, and which place in `work` a part has: those of a tile lie in the order of
+     * k. */
+    __device__ void parts_of(int tile, int& first, int& count) const {
+        int begin = tile * (int)panels;
+        first = block_of(begin), count = block_of(begin + (int)panels - 1) + 1 - first;
+    }
+    __device__ i64 part(int block, int tile) const { return block + tile; }
+
+    /* All blocks have come so far: called by one thread of each. The first block adds so much that the top bit of the
+     * word turns once all have, whatever it was before, so nobody has to reset it. All blocks of the grid run at the
+     * same time (a cooperative launch). */
+    __device__ void meet() const {
+        __threadfence();
+        u32 before = atomicAdd(arrived, blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1);
+        while (!((*(volatile u32*)arrived ^ before) & 0x80000000u)) {}
+        __threadfence();
+    }
 };
 
 /* Panels first ... first + count of a tile. Tiles, and panels of all that are cut, are fewer than 2^31: the host's

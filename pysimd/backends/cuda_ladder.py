@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+import threading
 from functools import cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -74,11 +75,13 @@ _MOST_K = 1 << 31
 
 
 @cache
-def _function(name: str, layout_a: str, layout_b: str, device: int, block: ladder_table.Block | None = None):
+def _function(
+    name: str, layout_a: str, layout_b: str, device: int, block: ladder_table.Block | None = None, meets: bool = False
+):
     """The compiled kernel of a template instance; ``device`` is the current one."""
     row = ladder_table.BY_NAME[name]
-    entry = ladder_table.entry(row, layout_a, layout_b, block)
-    function = _module(row.source, entry, device).get_function(entry)
+    entry = ladder_table.entry(row, layout_a, layout_b, block, meets)
+    function = _module(row.source, entry, device, meets).get_function(entry)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
     if shared:
         function.max_dynamic_shared_size_bytes = shared
@@ -99,13 +102,19 @@ def _split_function(name: str, layout: str, device: int):
     return _module(row.source, entry, device).get_function(entry)
 
 
-def _module(source: str, entry: str, device: int):
+def _module(source: str, entry: str, device: int, meets: bool = False):
+    """``meets``: a launch begins once all its blocks can run at the same time, so that they may wait for each other."""
     import cupy
 
     options = nvrtc.OPTIONS
     if _trades_registers():
         options += ("-arch=sm_90a",)  # CuPy itself would ask for sm_90, which has no setmaxnreg
-    return cupy.RawModule(code=nvrtc.source(source, "ladder"), options=options, name_expressions=(entry,))
+    return cupy.RawModule(
+        code=nvrtc.source(source, "ladder"),
+        options=options,
+        name_expressions=(entry,),
+        enable_cooperative_groups=meets,
+    )
 
 
 def _trades_registers() -> bool:
@@ -219,29 +228,51 @@ _PRODUCERS = 128
 
 
 def _persistent(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int):
-    """A grid of as many blocks as the device runs at a time, and a second launch where tiles are cut."""
+    """A grid of as many blocks as the device runs at a time; where tiles are cut, a second launch adds their parts, or
+    the blocks do."""
     import cupy
 
     device = current_device()
     group = {"f32": 1, "f16": 2, "i8i32": 4}[row.types]
-    choice = gemm_blocks.choose(_blocks(row), row.cuts, products, m, n, k, group, _processors(device))
+    choice = gemm_blocks.choose(row, _blocks(row), products, m, n, k, group, _processors(device))
     block = choice.block
-    function = _function(row.name, layout_a, layout_b, device, block)
+    function = _function(row.name, layout_a, layout_b, device, block, choice.meets)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
     grid, threads = (choice.grid,), (row.threads + _PRODUCERS,)
     if not choice.cut:
-        schedule = gemm_blocks.schedule(choice, 0)
+        schedule = gemm_blocks.schedule(choice)
         return lambda call: partial(function, grid, threads, (call.view(GEMM), schedule), shared_mem=shared)
-    add = _sum_function(row.name, block, device)
-    words, sum_grid = 2 * choice.grid * block.bm * block.bn, (choice.cut, block.bm * block.bn // 1024)
+    add = None if choice.meets else _sum_function(row.name, block, device)
+    area = block.bm * block.bn
+    part_bytes, sum_grid = 4 * (choice.cut + choice.grid) * area, (choice.cut * area // 1024,)
 
-    def both(call) -> None:
-        parts = cupy.empty(words, np.uint32)
-        arguments = call.view(GEMM), gemm_blocks.schedule(choice, parts.data.ptr)
+    def cut(call) -> None:
+        parts = cupy.cuda.alloc(part_bytes)
+        schedule = gemm_blocks.schedule(choice, parts.ptr, _meeting_word(device) if choice.meets else 0)
+        arguments = call.view(GEMM), schedule
         function(grid, threads, arguments, shared_mem=shared)
-        add(sum_grid, (256,), arguments)
+        if add is not None:
+            add(sum_grid, (256,), arguments)
 
-    return lambda call: partial(both, call)
+    return lambda call: partial(cut, call)
+
+
+_WORDS: dict[tuple[int, int, int], Any] = {}
+_PER_THREAD_STREAM = 2
+"""The handle that stands for every thread's own default stream."""
+
+
+def _meeting_word(device: int) -> int:
+    """Address of a word by which the blocks of a launch meet (schedule.cuh). Each stream has its own, as launches that
+    run at the same time must not share one."""
+    import cupy
+
+    stream = cupy.cuda.get_current_stream().ptr
+    key = device, stream, threading.get_ident() if stream == _PER_THREAD_STREAM else 0
+    word = _WORDS.get(key)
+    if word is None:
+        word = _WORDS.setdefault(key, cupy.zeros(1, np.uint32))
+    return word.data.ptr
 
 
 def _tensor(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..gpu_kernels.ladder_table import Block
+from ..gpu_kernels.ladder_table import Block, Rung
 
 PANEL = 8
 """Words of k in a panel."""
@@ -20,9 +20,9 @@ PANEL = 8
 FMA = 128
 """Multiply-adds of a multiprocessor in a cycle."""
 
-START, SUM, PER_CYCLE = 11_000, 12_000, 2048
-"""Cycles that a launch takes besides multiplying, that the second launch of a cut product takes, and bytes of parts
-that the device moves in one."""
+START, SUM, MEET, PER_CYCLE = 11_000, 12_000, 5_000, 2048
+"""Cycles that a launch takes besides multiplying, that the second launch of a cut product takes, that blocks take which
+meet instead, and bytes of parts that the device moves in one."""
 
 LEAST = 8
 """Panels of a share, at least."""
@@ -30,48 +30,53 @@ LEAST = 8
 GROUP = 8
 """Rows of tiles that are walked together."""
 
-SCHEDULE = np.dtype(f"V{8 * 7}")
+SCHEDULE = np.dtype(f"V{8 * 9}")
 """The bytes of one Schedule (schedule.cuh)."""
 
 
 class Choice(NamedTuple):
-    """A block, how many of the tiles are cut, and how many blocks are launched."""
+    """A block, how many of the tiles are cut, how many blocks are launched, and whether they add what was cut."""
 
     block: Block
     tiles: int
     panels: int
     cut: int
     grid: int
+    meets: bool
     cycles: float
 
 
 def choose(
-    blocks: Sequence[Block], cuts: bool, batch: int, m: int, n: int, k: int, group: int, processors: int
+    row: Rung, blocks: Sequence[Block], batch: int, m: int, n: int, k: int, group: int, processors: int
 ) -> Choice:
-    """The choice of the shortest time, for ``group`` elements of k to a word. Products of a batch are not cut, so that
-    all of them have the same bits."""
+    """The choice of the shortest time among ``blocks`` of a rung, for ``group`` elements of k to a word. Products of a
+    batch are not cut, so that all of them have the same bits. Blocks meet where each of their threads then has 16 bytes
+    of C to add, at most: more are added faster by a launch that fills the device."""
     panels = max(1, -(-k // (PANEL * group)))
     choices = []
     for block in blocks:
         tiles = batch * -(-m // block.bm) * -(-n // block.bn)
         panel = block.bm * block.bn * PANEL / FMA / block.rate
         rounds = -(-tiles // processors)
-        choices.append(Choice(block, tiles, panels, 0, min(tiles, processors), START + rounds * panels * panel))
+        time = START + rounds * panels * panel
+        choices.append(Choice(block, tiles, panels, 0, min(tiles, processors), False, time))
         last = tiles % processors
-        if not cuts or batch > 1 or last == 0:
+        if not row.cuts or batch > 1 or last == 0:
             continue
         cut = tiles if tiles < processors else last + processors
         grid = processors if tiles > processors else max(tiles, min(processors, tiles * panels // LEAST))
         if grid == tiles:
             continue  # every block would have one whole tile
+        meets = row.meets and tiles * block.bm * block.bn <= grid * row.threads * 4
         moved = 2 * (cut + grid) * block.bm * block.bn * 4
-        time = START + SUM + tiles * panels * panel / grid + moved / PER_CYCLE
-        choices.append(Choice(block, tiles, panels, cut, grid, time))
+        time = START + (MEET if meets else SUM) + tiles * panels * panel / grid + moved / PER_CYCLE
+        choices.append(Choice(block, tiles, panels, cut, grid, meets, time))
     return min(choices, key=lambda choice: choice.cycles)
 
 
-def schedule(choice: Choice, work: int) -> np.ndarray:
-    """The fields of a Schedule; ``work`` is the address of the parts."""
+def schedule(choice: Choice, work: int = 0, word: int = 0) -> np.ndarray:
+    """The fields of a Schedule; ``work`` is the address of the parts, ``word`` where blocks meet."""
     one = int(np.array([1, 0], np.float32).view(np.int64)[0])
-    fields = [work, choice.tiles, choice.panels, choice.cut, choice.grid, GROUP, one]
+    share, longer = divmod(choice.cut * choice.panels, choice.grid)
+    fields = [work, word, choice.tiles, choice.panels, choice.cut, share, longer, GROUP, one]
     return np.array(fields, np.int64).view(SCHEDULE)

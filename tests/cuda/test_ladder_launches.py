@@ -55,8 +55,9 @@ class Kernel:
 
     launched: ClassVar[list[tuple]] = []
 
-    def __init__(self, name, layout_a, layout_b, device, block=None):
+    def __init__(self, name, layout_a, layout_b, device, block=None, meets=False):
         self.row, self.layouts, self.block = ladder_table.BY_NAME[name], (layout_a, layout_b), block
+        self.meets = meets
 
     def __call__(self, grid, block, arguments, shared_mem=0):
         p = SimpleNamespace(**dict(zip(FIELDS, arguments[0].view(np.int64).tolist(), strict=True)))
@@ -70,9 +71,11 @@ class Kernel:
             batch, rest = divmod(grid[0], tiles)
         else:
             assert block == (self.row.threads + 128,)
-            work, all_tiles, panels, cut, blocks, *_ = arguments[1].view(np.int64).tolist()
-            assert (panels, blocks) == (max(1, -(-p.k // 8)), grid[0])
+            work, word, all_tiles, panels, cut, share, longer, *_ = arguments[1].view(np.int64).tolist()
+            assert panels == max(1, -(-p.k // 8))
+            assert (share * grid[0] + longer, longer < grid[0]) == (cut * panels, True)
             assert bool(work) == bool(cut)
+            assert bool(word) == self.meets
             batch, rest = divmod(all_tiles, tiles)
         assert rest == 0
         assert 0 < grid[0] < 1 << 31
@@ -102,7 +105,10 @@ def run(monkeypatch):
     monkeypatch.setattr(cuda_ladder, "_function", Kernel)
     monkeypatch.setattr(cuda_ladder, "current_device", lambda: 0)
     monkeypatch.setattr(cuda_ladder, "_processors", lambda device: 4)
-    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(empty=lambda shape, dtype: memory(shape)))
+    word = SimpleNamespace(data=SimpleNamespace(ptr=64))
+    alone = SimpleNamespace(alloc=lambda size: word.data, get_current_stream=lambda: word.data)
+    cupy = SimpleNamespace(empty=lambda shape, dtype: memory(shape), zeros=lambda *_: word, cuda=alone)
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
     Kernel.launched = []
 
     def call(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out=None, name="smem_dbuf"):

@@ -96,6 +96,21 @@ def test_sums_of_parts_compile(row):
 
 
 @needs_compiler
+@pytest.mark.parametrize("block", ladder_table.BY_NAME["f32_best"].blocks, ids=lambda block: f"{block.bm}x{block.bn}")
+def test_blocks_that_meet(block):
+    """They wait at one atomic operation, keep everything in registers and multiply with the same loop."""
+    row = ladder_table.BY_NAME["f32_best"]
+    for arch in ("90a",) if block.trades else ("90a", 80):
+        code = machine.compiled(row.source, ladder_table.entry(row, *PAIRS[0], block, meets=True), arch, "ladder")
+        alone = compiled(row, block, *PAIRS[0], arch)
+        assert code.count("LDL", "STL") == 0
+        assert code.count("ATOMG") == 1
+        assert alone.count("ATOMG") == 0
+        loops = [inner_loop(x, "FFMA") for x in (code, alone)]
+        assert len({sum(x.name.startswith("FFMA") for x in loop) for loop in loops}) == 1
+
+
+@needs_compiler
 @pytest.mark.parametrize("types", cuda.REGISTER_TILES)
 def test_register_tiles_alone(types):
     """What is measured without the memory behind it: the same words, the same order, nothing else."""
@@ -113,7 +128,7 @@ def test_register_tiles_alone(types):
 
 def choose(name, m, n, k, batch=1, processors=132):
     row = ladder_table.BY_NAME[name]
-    return gemm_blocks.choose(row.blocks, row.cuts, batch, m, n, k, GROUP[row.types], processors)
+    return gemm_blocks.choose(row, row.blocks, batch, m, n, k, GROUP[row.types], processors)
 
 
 class TestChoice:
@@ -152,6 +167,28 @@ class TestChoice:
                     assert share >= min(gemm_blocks.LEAST, choice.panels)
                     assert share < 2 * choice.panels  # so that a block leaves two partial tiles at most
 
+    def test_blocks_meet_where_c_is_small(self):
+        for shape in ((64, 64, 4096), (128, 128, 16384), (256, 256, 4096)):
+            assert choose("f32_best", *shape).meets
+            assert not choose("streamk", *shape).meets
+        for shape in ((1024, 1024, 1024), (8192, 8192, 8192), (4096, 4096, 64)):
+            assert not choose("f32_best", *shape).meets
+
+    def test_shares(self):
+        """begin_of and block_of of schedule.cuh, in Python: a panel belongs to the block within whose share it is."""
+        for cut, panels, grid in ((1, 512, 64), (4, 513, 132), (64, 125, 132), (248, 512, 132), (3, 9, 3), (5, 7, 4)):
+            share, longer = divmod(cut * panels, grid)
+            begins = [block * share + min(block, longer) for block in range(grid + 1)]
+            assert begins[-1] == cut * panels
+            places = set()
+            for panel in range(cut * panels):
+                in_longer = longer * (share + 1)
+                block = panel // (share + 1) if panel < in_longer else longer + (panel - in_longer) // share
+                assert begins[block] <= panel < begins[block + 1]
+                places.add((block + panel // panels, panel // panels))
+            assert len({place for place, _ in places}) == len(places)  # no two tiles share one
+            assert max(place for place, _ in places) < cut + grid
+
     def test_batches_are_not_cut(self):
         assert all(choose("f32_best", 512, 512, 5000, batch=batch).cut == 0 for batch in (2, 3, 50))
         assert choose("f32_best", 512, 512, 5000).cut
@@ -162,5 +199,5 @@ class TestChoice:
             r"/\*.*?\*/", "", re.search(r"struct Schedule \{(.*?)\n\};", text, re.DOTALL)[1], flags=re.DOTALL
         )
         fields = re.findall(r"^    (?:u32\*|i64|float) ([\w, ]+);", struct, re.MULTILINE)
-        assert fields == ["work", "tiles", "panels", "cut", "blocks", "group", "one, zero"]
+        assert fields == ["work", "arrived", "tiles", "panels", "cut", "share", "longer", "group", "one, zero"]
         assert gemm_blocks.SCHEDULE.itemsize == 8 * len(fields)
