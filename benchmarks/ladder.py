@@ -40,6 +40,8 @@ COUNTERS = {
     "global_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
     "global_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
     "l2_read_sectors": "lts__t_sectors_op_read.sum",
+    "l2_write_requests": "lts__t_requests_op_write.sum",
+    "delivered_bytes": "l1tex__m_xbar2l1tex_read_bytes.sum",
     "warps_percent": "sm__warps_active.avg.pct_of_peak_sustained_active",
     "issue_percent": "smsp__issue_active.avg.pct_of_peak_sustained_active",
     "fma_percent": "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active",

@@ -24,6 +24,7 @@ PAGE = ROOT / "docs" / "ladder.md"
 PEER = "cuBLAS"
 SECTION_SIZE = 4096
 CHART_SIZES = (2048, 8192)
+CHARTS = {"f32": "ladder_h200.png", "f16f32": "ladder_f16_h200.png", "bf16f32": "ladder_bf16_h200.png"}
 WAITS = {
     "stall_memory": "for global memory",
     "stall_shared": "for shared memory",
@@ -73,7 +74,7 @@ def overview(document) -> str:
             f"percentage is that at {max(row['size'] for row in rows)}. {held}.",
             "",
             *itertools.chain(*families),
-            "![the ladder](../benchmarks/results/ladder_h200.png)",
+            *(f"![the ladder, {types}](../benchmarks/results/{name})\n" for types, name in CHARTS.items()),
         ]
     )
 
@@ -84,6 +85,8 @@ def section(name: str, document, counters) -> str:
     found = next((row for row in counters["counters"] if row["name"] == name), None)
     if row is None or found is None:
         return ""
+    if pysimd.rung(name).lanes == 128:
+        return warpgroup_section(row, found)
     tensor = pysimd.rung(name).lanes > 1
     unit = 2048 if tensor else 32  # multiply-adds of an instruction in a whole warp
     warps = found["size"] ** 3 / unit
@@ -103,6 +106,31 @@ def section(name: str, document, counters) -> str:
     return "\n".join(["", *textwrap.wrap(text, 120, break_on_hyphens=False), "", ""])
 
 
+def warpgroup_section(row, found) -> str:
+    """The same of a rung whose tensor cores read shared memory themselves: what warps load says nothing there."""
+    text = (
+        f"**{row['tflops']:.1f} TFLOP/s** at {SECTION_SIZE}, {row['percent_of_cublas']:.0f} % of cuBLAS. Counted at "
+        f"{found['size']}: the tensor cores were busy in {found['tensor_percent']:.0f} % of the cycles, an instruction "
+        f"started in {found['issue_percent']:.0f} %. {found['delivered_bytes'] * 1e-9:.2f} GB came to the "
+        f"multiprocessors, {found['l2_read_sectors'] * 32e-9:.2f} GB from the second-level cache; results arrived "
+        f"there in {found['l2_write_requests'] * 1e-6:.2f} million requests."
+    )
+    return "\n".join(["", *textwrap.wrap(text, 120, break_on_hyphens=False), "", ""])
+
+
+def errors(document) -> str:
+    """The error of tf32x3 beside those of float32."""
+    names = ("tf32x3", "smem_dbuf", "f32_best", "cublas")
+    head = ["elements", "k", *(f"{name}: max, rms" for name in names)]
+    lines = [
+        [row["elements"], str(row["k"]), *(f"{row[f'{name}_max']:.2f}, {row[f'{name}_rms']:.2f}" for name in names)]
+        for row in document["rows"]
+    ]
+    size = document["size"]
+    said = f"Error of products {size} x k by k x {size} in units of `u |A||B|`, largest and root of the mean square."
+    return "\n".join([said, "", *table(head, lines)])
+
+
 def main() -> None:
     document = json.loads((RESULTS / "ladder_h200.json").read_text())
     counters = json.loads((RESULTS / "ladder_counters_h200.json").read_text())
@@ -119,9 +147,17 @@ def main() -> None:
         page,
         flags=re.S,
     )
+    error = json.loads((RESULTS / "tf32x3_error_h200.json").read_text())
+    page = re.sub(
+        r"(<!-- tf32x3-error:begin -->\n).*?(<!-- tf32x3-error:end -->)",
+        lambda m: f"{m[1]}{errors(error)}\n{m[2]}",
+        page,
+        flags=re.S,
+    )
     PAGE.write_text(page)
-    rows = [SimpleNamespace(**row) for row in document["rows"] if row["types"] == "f32" and row["size"] in CHART_SIZES]
-    plots.ladder_bars(rows, RESULTS / "ladder_h200.png")
+    for types, name in CHARTS.items():
+        rows = [row for row in document["rows"] if row["types"] == types and row["size"] in CHART_SIZES]
+        plots.ladder_bars([SimpleNamespace(**row) for row in rows], RESULTS / name)
 
 
 if __name__ == "__main__":
