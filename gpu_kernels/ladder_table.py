@@ -102,8 +102,8 @@ class Rung:
         wide: operands whose memory allows it are read in pieces of 16 bytes.
         wide_c: so are rows of C written.
         stages: panels in dynamic shared memory; 0 where shared memory is static.
-        line_pad: bytes after each line of those, where they are of 16-bit elements (half_panel.cuh); None where they are
-            of words (feed.cuh).
+        line_pad: bytes after each line of those, where they are of 16-bit elements (half_panel.cuh); None where they
+            are of words (feed.cuh).
         blocks: those of producers.cuh that it chooses from, the one of ``tm`` and ``tn`` first.
         tensor_blocks: those of wgmma_pipeline.cuh that it chooses from, the one of ``bm`` and ``bn`` first.
         cuts: tiles may be cut along k (schedule.cuh).
@@ -338,11 +338,18 @@ def row_major(row: Rung) -> tuple[str, str]:
 
 
 LARGE = 1 << 30
-"""Multiply-adds from which on the best rung is ahead of cuBLAS on an H200, and cuBLAS before."""
+"""Multiply-adds from which on the best rung is ahead of cuBLAS on an H200; before, only some long products are."""
 
 
-def best(types: str, m: int, n: int, k: int) -> str | None:
-    """Name of the rung that ``gemm`` and ``matmul`` take; None where another way is faster, or the only one."""
+def best(types: str, m: int, n: int, k: int, products: int = 1) -> str | None:
+    """Name of the rung that ``gemm`` and ``matmul`` take for so many products; None where another way is faster, or the
+    only one."""
     if types in ("i8i32", "bf16f32"):
         return {"i8i32": "i8_dp4a_gemm", "bf16f32": "bf16_best"}[types]
-    return "f32_best" if types == "f32" and m * n * k >= LARGE else None
+    if types != "f32":
+        return None
+    less, more = sorted((m, n))
+    large = less >= 4 and m * n * k >= LARGE
+    small_c = less >= 48 and more <= 512 and k >= 4096
+    few = 4 <= less <= 16 and k >= 1024 and more * k >= 1 << 22
+    return "f32_best" if large or (products == 1 and (small_c or few)) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -137,7 +138,8 @@ def best(types: str, operands) -> Rung | None:
     """The rung that ``gemm`` takes for checked operands on a CUDA device; None: ``matmul`` does them."""
     from .backends import cuda_ladder
 
-    return cuda_ladder.best(types, operands.a.shape[-2], operands.b.shape[-1], operands.a.shape[-1])
+    *batch, m, n = operands.shape
+    return cuda_ladder.best(types, m, n, operands.a.shape[-1], math.prod(batch))
 
 
 def replay(a, b, c, out, options, kernel: str | None):

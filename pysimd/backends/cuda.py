@@ -8,6 +8,7 @@ kept by CuPy, in memory and on disk.
 from __future__ import annotations
 
 import functools
+import math
 from functools import cache
 
 import numpy as np
@@ -132,7 +133,7 @@ def _matmul_launches(types: str, a, b, c):
         return tile_calls(batched.launches(types, a, b, c, lambda entry: _function(table.BATCHED, entry, device)))
     from . import cuda_ladder  # whose table names this module's reasons
 
-    rung = cuda_ladder.best(types, m, n, k)
+    rung = cuda_ladder.best(types, m, n, k, math.prod(c.shape[:-2]))
     if rung is not None:
         return cuda_ladder.product(rung, a, b, c)
     if types == "i8i32":

@@ -64,9 +64,9 @@ def _element_bytes(row: ladder_table.Rung) -> int:
     return dtypes.dtype_of(dtypes.FAMILIES[row.types].a).itemsize
 
 
-def best(types: str, m: int, n: int, k: int) -> Rung | None:
+def best(types: str, m: int, n: int, k: int, products: int) -> Rung | None:
     """The rung that ``gemm`` and ``matmul`` take; None where another way is faster, or the only one."""
-    name = None if batched.takes(m, n, k) or k >= _MOST_K else ladder_table.best(types, m, n, k)
+    name = None if batched.takes(m, n, k) or k >= _MOST_K else ladder_table.best(types, m, n, k, products)
     return next((rung for rung in rungs() if rung.name == name and rung.available), None)
 
 

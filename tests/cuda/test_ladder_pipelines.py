@@ -201,3 +201,24 @@ class TestChoice:
         fields = re.findall(r"^    (?:u32\*|i64|float) ([\w, ]+);", struct, re.MULTILINE)
         assert fields == ["work", "arrived", "tiles", "panels", "cut", "share", "longer", "group", "one, zero"]
         assert gemm_blocks.SCHEDULE.itemsize == 8 * len(fields)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "products", "taken"),
+    [
+        (1024, 1024, 1024, 1, True),
+        (1000, 1000, 1000, 1, False),
+        (64, 64, 4096, 1, True),
+        (64, 64, 4096, 2, False),
+        (128, 128, 16384, 1, True),
+        (8192, 16, 8192, 1, True),
+        (8192, 16, 8192, 2, True),
+        (16, 4096, 1024, 1, True),
+        (16, 4096, 1024, 2, False),
+        (1, 1 << 15, 1 << 15, 1, False),
+    ],
+)
+def test_best(m, n, k, products, taken):
+    """Large products, and long ones of a small C, which are cut along k if they come alone."""
+    assert ladder_table.best("f32", m, n, k, products) == ("f32_best" if taken else None)
+    assert ladder_table.best("f64", m, n, k, products) is None
