@@ -177,10 +177,10 @@ __device__ __forceinline__ void products(const Gemm& p, const Schedule& s) {
                 parity ^= wraps;
                 u32 next_a = wraps ? first_panel + a_offset : at_a + STAGE * 4;
                 u32 next_b = wraps ? first_panel + b_offset : at_b + STAGE * 4;
-                /* The compiler walks rank1's rows as it likes: of 1024 multiply-adds 68 read two registers through one port.
-                 * Loads that may not be exchanged, those of B first, rows walked from the other end and the wait in
-                 * another step leave 35 to 245; 170 such programs gave 52.6 to 54.7 TFLOP/s at 2048 x 2048 x 4096, this
-                 * one 54.5, so that this is not what limits it. At 8192 the board takes 695 of its 700 W. */
+                /* The compiler walks rank1's rows as it likes: of 1024 multiply-adds 68 read two registers through one
+                 * port. Loads that may not be exchanged, those of B first, rows walked from the other end and the wait
+                 * in another step leave 35 to 245; 170 such programs gave 52.6 to 54.7 TFLOP/s at 2048 x 2048 x 4096,
+                 * this one 54.5, so that this is not what limits it. At 8192 the board takes 695 of its 700 W. */
                 barrier_wait(barrier, parity);
 #pragma unroll
                 for (int k = 0; k < BK; ++k) {
