@@ -75,8 +75,12 @@ def choose(
 
 
 def schedule(choice: Choice, work: int = 0, word: int = 0) -> np.ndarray:
-    """The fields of a Schedule; ``work`` is the address of the parts, ``word`` where blocks meet."""
+    """The Schedule of a choice; ``work`` is the address of the parts, ``word`` where blocks meet."""
+    return fields(choice.tiles, choice.panels, choice.cut, choice.grid, GROUP, work, word)
+
+
+def fields(tiles: int, panels: int, cut: int, grid: int, group: int, work: int = 0, word: int = 0) -> np.ndarray:
+    """The fields of a Schedule (schedule.cuh), the share of each of ``grid`` blocks worked out."""
     one = int(np.array([1, 0], np.float32).view(np.int64)[0])
-    share, longer = divmod(choice.cut * choice.panels, choice.grid)
-    fields = [work, word, choice.tiles, choice.panels, choice.cut, share, longer, GROUP, one]
-    return np.array(fields, np.int64).view(SCHEDULE)
+    share, longer = divmod(cut * panels, grid)
+    return np.array([work, word, tiles, panels, cut, share, longer, group, one], np.int64).view(SCHEDULE)

@@ -82,9 +82,7 @@ def _schedule(block: TensorBlock, panels: int, products: int, m: int, n: int, pr
     """The grid, and the Schedule of whole tiles."""
     tiles = products * -(-m // (block.bm * block.cluster)) * -(-n // block.bn)
     blocks = min(tiles, processors // block.cluster) if block.stays else tiles
-    one = int(np.array([1, 0], np.float32).view(np.int64)[0])
-    schedule = np.array([0, tiles, panels, 0, blocks, GROUP // block.cluster, one], np.int64)
-    return blocks * block.cluster, schedule.view(gemm_blocks.SCHEDULE)
+    return blocks * block.cluster, gemm_blocks.fields(tiles, panels, 0, blocks, GROUP // block.cluster)
 
 
 def _map(pointer: int, layout: str, rows: int, k: int, ld: int, products: int, step: int, box_rows: int, bk: int):

@@ -4,11 +4,12 @@ import itertools
 import re
 
 import cuda_machine_code as machine
+import numpy as np
 import pytest
 from pysimd.gpu_kernels import ladder_table
 
 import pysimd
-from pysimd.backends import cuda, gemm_blocks
+from pysimd.backends import cuda, gemm_blocks, gemm_tensor
 
 needs_compiler = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
 
@@ -201,6 +202,15 @@ class TestChoice:
         fields = re.findall(r"^    (?:u32\*|i64|float) ([\w, ]+);", struct, re.MULTILINE)
         assert fields == ["work", "arrived", "tiles", "panels", "cut", "share", "longer", "group", "one, zero"]
         assert gemm_blocks.SCHEDULE.itemsize == 8 * len(fields)
+        given = gemm_blocks.fields(tiles=50, panels=7, cut=3, grid=4, group=8, work=64, word=16).view(np.int64)
+        assert given[:-1].tolist() == [64, 16, 50, 7, 3, 5, 1, 8]
+        assert given[-1:].view(np.float32).tolist() == [1, 0]
+        block = ladder_table.BY_NAME["bf16_best"].tensor_blocks[0]
+        grid, schedule = gemm_tensor._schedule(block, 5, 2, 1000, 3000, 132)
+        assert schedule.dtype == gemm_blocks.SCHEDULE
+        tiles = 2 * -(-1000 // (block.bm * block.cluster)) * -(-3000 // block.bn)
+        assert schedule.view(np.int64)[2:5].tolist() == [tiles, 5, 0]
+        assert grid % block.cluster == 0
 
 
 @pytest.mark.parametrize(
