@@ -440,6 +440,29 @@ class TestPlans:
         assert (pysimd.matmul(a, b) == first).all()
 
 
+def test_blocks_that_meet_on_several_streams(gpu_rng):
+    """Launches at the same time, whose blocks wait for their own only."""
+    import threading
+
+    import cupy
+
+    a, b = random(gpu_rng, (128, 8192)), random(gpu_rng, (8192, 128))
+    expected = pysimd.gemm(a, b)
+    cupy.cuda.Device().synchronize()
+    same = []
+
+    def work():
+        with cupy.cuda.Stream(non_blocking=True):
+            same.extend(bool((pysimd.gemm(a, b) == expected).all()) for _ in range(50))
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert same == [True] * 300
+
+
 class TestGemm:
     """``pysimd.gemm`` on CuPy arrays: a rung for float32, ``matmul`` with factors for the rest."""
 
