@@ -108,6 +108,7 @@ class Rung:
         tensor_blocks: those of wgmma_pipeline.cuh that it chooses from, the one of ``bm`` and ``bn`` first.
         cuts: tiles may be cut along k (schedule.cuh).
         meets: where C is small, their parts are added in the same launch.
+        mapped: the tensor memory accelerator brings operands that lie along their rows; others are copied first.
         splits: a launch before it writes the parts of which its operands are sums.
         tma_c: C is stored by the tensor memory accelerator.
         roundings: the error is at most ``(k + roundings) u |A| |B|``.
@@ -133,6 +134,7 @@ class Rung:
     tensor_blocks: tuple[TensorBlock, ...] = ()
     cuts: bool = False
     meets: bool = False
+    mapped: bool = False
     splits: bool = False
     tma_c: bool = False
     roundings: int = 3
@@ -226,6 +228,10 @@ RUNGS = (
          blocks=(WIDE, SQUARE, TALL, SMALL, COLUMN, ROW), cuts=True, meets=True,
          new="tile and cut from the shape",
          covers=(), wide=True, wide_c=True),
+    Rung("S22", "tma", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_90a", blocks=(WIDE,), cuts=True,
+         mapped=True,
+         new="panels brought by the tensor memory accelerator, one thread asking for two boxes a panel",
+         covers=(), wide_c=True),
     Rung("H2", "h2_gemm", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_80", types="f16",
          blocks=(WIDE, SQUARE, SMALL), cuts=True,
          new="half precision without tensor cores: words of two halves along k",
@@ -290,6 +296,8 @@ LAYOUTS = ("ALONG_K", "ALONG_R", "ALONG_K4", "ALONG_R4")
 
 def layouts(row: Rung) -> tuple[str, ...]:
     """The layouts that a rung reads an operand in."""
+    if row.mapped:
+        return ("ALONG_R",)
     return LAYOUTS if row.wide else LAYOUTS[:2]
 
 
@@ -334,6 +342,8 @@ def dynamic_shared_bytes(row: Rung, a: str, b: str, block: Block | TensorBlock |
 
 def row_major(row: Rung) -> tuple[str, str]:
     """The layouts of A and B of a row-major call, aligned where the rung makes use of it."""
+    if row.mapped:
+        return "ALONG_R", "ALONG_R"
     return ("ALONG_K4", "ALONG_R4") if row.wide else ("ALONG_K", "ALONG_R")
 
 

@@ -104,8 +104,14 @@ __device__ __forceinline__ void sum_of_parts(const Gemm& p, const Schedule& s) {
 /* The multiplying threads of the block alone. */
 __device__ inline void consumers_meet() { asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS) : "memory"); }
 
-template <class T, bool MEETS, Layout LA, Layout LB, int MR, int NR, int WM, int WN, int LM, int LN, int STAGES>
-__device__ __forceinline__ void products(const Gemm& p, const Schedule& s) {
+/* Where panels come from: memory that the producers read, or maps (tma.cu). */
+struct Copied {
+    static constexpr bool MAPPED = false;
+};
+
+template <class T, bool MEETS, Layout LA, Layout LB, int MR, int NR, int WM, int WN, int LM, int LN, int STAGES,
+          class From = Copied>
+__device__ __forceinline__ void products(const Gemm& p, const Schedule& s, const From& from = {}) {
     constexpr int BK = 8, BM = WM * LM * MR, BN = WN * LN * NR;
     static_assert(WM * WN == WARPS && LM * LN == 32, "");
     typedef typename T::Elem Elem;
@@ -115,11 +121,11 @@ __device__ __forceinline__ void products(const Gemm& p, const Schedule& s) {
     constexpr int STAGE = BK * (FeedA::PITCH + FeedB::PITCH);
     constexpr bool COPIES = FeedA::WAY <= COPY_R || FeedB::WAY <= COPY_R,
                    STORES = FeedA::WAY > COPY_R || FeedB::WAY > COPY_R;
-    extern __shared__ __align__(16) u32 panels[];
+    extern __shared__ __align__(128) u32 panels[];
     __shared__ u64 barriers[2 * STAGES];
     u32 first_panel = shared_address(panels), full = shared_address(barriers), empty = full + 8 * STAGES;
     if (threadIdx.x < STAGES) {
-        barrier_init(full + 8 * threadIdx.x, PRODUCERS * (COPIES + STORES));
+        barrier_init(full + 8 * threadIdx.x, From::MAPPED ? 1 : PRODUCERS * (COPIES + STORES));
         barrier_init(empty + 8 * threadIdx.x, CONSUMERS);
     }
     __syncthreads();
@@ -129,6 +135,21 @@ __device__ __forceinline__ void products(const Gemm& p, const Schedule& s) {
     if (threadIdx.x >= CONSUMERS) {
         trade_registers<T>(true);
         u32 stage = 0, parity = 1;
+        if constexpr (From::MAPPED) {
+            if (threadIdx.x > CONSUMERS) return;
+            while (share.next(s, span)) {
+                Place t = place_of<BM, BN>(p, s, span.tile);
+#pragma unroll 1
+                for (int n = 0; n < span.count; ++n) {
+                    barrier_wait(empty + 8 * stage, parity);
+                    from.bring(p, t, (span.first + n) * BK, first_panel + stage * STAGE * 4, full + 8 * stage);
+                    if (++stage == STAGES) stage = 0, parity ^= 1;
+                }
+            }
+            barrier_wait(empty + 8 * stage, parity);
+            barrier_arrive(full + 8 * stage); /* the panel more, see below */
+            return;
+        }
         while (share.next(s, span)) {
             Place t = place_of<BM, BN>(p, s, span.tile);
             i64 first_k = (i64)span.first * BK * T::GROUP;

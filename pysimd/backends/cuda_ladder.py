@@ -168,12 +168,16 @@ def product(rung: Rung, a, b, out):
 
 
 def prepared(rung: Rung, a, b, out):
-    """A function that launches ``out = a @ b`` without any checks, for measuring: matrices of CuPy that fit."""
+    """A function that launches ``out = a @ b`` without any checks, for measuring: matrices of CuPy that fit. Where the
+    rung works on copies of them, it makes them."""
     from ..dtypes import FAMILIES
     from ..gemm import Options, check
 
     options = Options(1.0, 0.0, False, False)
-    (launch,) = _launches(rung, check(FAMILIES[rung.types], a, b, None, out, options), options, out)
+    operands = check(FAMILIES[rung.types], a, b, None, out, options)
+    (launch,) = _launches(rung, operands, options, out)
+    if {x.data.ptr for x in launch.keeps[:2]} != {a.data.ptr, b.data.ptr}:
+        return partial(into, rung, operands, options, out)
     run = launch.begin(launch.fields)
     run.operands = launch.keeps
     return run
@@ -205,12 +209,16 @@ def _launches(rung: Rung, operands, options, c):
             raise ShapeError(f"{rung.name} sums fewer than 2**31 products, k is {a.shape[-1]}: take smem_dbuf")
         arranged = Arranged(a, b, c0, c)
         fits, copied = gemm_launches.copied_by_feeds, _other_way
-        if row.tensor_blocks and not row.splits:
+        if row.mapped:
+            fits, copied = gemm_tensor.along_rows, gemm_tensor.turned
+        elif row.tensor_blocks and not row.splits:
             fits, copied = gemm_tensor.mappable, gemm_tensor.padded
-        a, b = (x if arranged.empty or fits(arranged, which) else copied(x) for which, x in enumerate((a, b)))
+        a, b = (x if arranged.empty or fits(arranged, which) else copied(x, which) for which, x in enumerate((a, b)))
     begin = _tensor if row.tensor_blocks else _persistent if row.blocks else _plain
     shape = c.shape[-2], c.shape[-1], a.shape[-1]
     for layout_a, layout_b, products, call in gemm_launches.launches(row, a, b, c0, c, options.alpha, options.beta):
+        if row.mapped:
+            layout_a, layout_b = ladder_table.row_major(row)
         yield Launch(begin(row, *shape, layout_a, layout_b, products), call, swapped, (a, b, c0))
 
 
@@ -239,9 +247,15 @@ def _persistent(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, l
     function = _function(row.name, layout_a, layout_b, device, block, choice.meets)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
     grid, threads = (choice.grid,), (row.threads + _PRODUCERS,)
+
+    def maps(call):
+        return gemm_tensor.maps_along_rows(block, row.bk, products, call) if row.mapped else ()
+
     if not choice.cut:
         schedule = gemm_blocks.schedule(choice)
-        return lambda call: partial(function, grid, threads, (call.view(GEMM), schedule), shared_mem=shared)
+        return lambda call: partial(
+            function, grid, threads, (call.view(GEMM), schedule, *maps(call)), shared_mem=shared
+        )
     add = None if choice.meets else _sum_function(row.name, block, device)
     area = block.bm * block.bn
     part_bytes, sum_grid = 4 * (choice.cut + choice.grid) * area, (choice.cut * area // 1024,)
@@ -250,7 +264,7 @@ def _persistent(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, l
         parts = cupy.cuda.alloc(part_bytes)
         schedule = gemm_blocks.schedule(choice, parts.ptr, _meeting_word(device) if choice.meets else 0)
         arguments = call.view(GEMM), schedule
-        function(grid, threads, arguments, shared_mem=shared)
+        function(grid, threads, (*arguments, *maps(call)), shared_mem=shared)
         if add is not None:
             add(sum_grid, (256,), arguments)
 
@@ -310,7 +324,7 @@ def _processors(device: int) -> int:
     return cupy.cuda.runtime.getDeviceProperties(device)["multiProcessorCount"]
 
 
-def _other_way(x):
+def _other_way(x, _which: int):
     """A copy in which the other dimension of the matrices is adjacent."""
     order = "F" if x.strides[-1] == x.itemsize and x.shape[-1] > 1 else "C"
     return x.swapaxes(-1, -2).copy(order="C").swapaxes(-1, -2) if order == "F" else x.copy(order="C")

@@ -33,20 +33,49 @@ def mappable(arranged: Arranged, which: int) -> bool:
     )
 
 
-def padded(x):
+def padded(x, _which: int = 0):
     """A copy whose rows, or columns where those are adjacent, start at multiples of 16 bytes; one step of k, of zeros,
     where there is none."""
+    by_columns = x.strides[-1] != x.itemsize and x.strides[-2] == x.itemsize
+    return _by_columns(x) if by_columns else _by_rows(x)
+
+
+def _by_rows(x):
     import cupy
 
     if x.size == 0:
         x = cupy.zeros(tuple(max(1, n) for n in x.shape), x.dtype)
-    by_columns = x.strides[-1] != x.itemsize and x.strides[-2] == x.itemsize
-    turned = x.swapaxes(-1, -2) if by_columns else x
     piece = tensor_maps.ALIGNMENT // x.itemsize
-    pitch = -(-turned.shape[-1] // piece) * piece
-    result = cupy.empty((*turned.shape[:-1], pitch), x.dtype)[..., : turned.shape[-1]]
-    result[...] = turned
-    return result.swapaxes(-1, -2) if by_columns else result
+    pitch = -(-x.shape[-1] // piece) * piece
+    result = cupy.empty((*x.shape[:-1], pitch), x.dtype)[..., : x.shape[-1]]
+    result[...] = x
+    return result
+
+
+def _by_columns(x):
+    return _by_rows(x.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+
+def along_rows(arranged: Arranged, which: int) -> bool:
+    """Whether A (0) or B (1) lies along its rows and can be described as it lies."""
+    return gemm_launches.layout(arranged, which)[0] == "ALONG_R" and mappable(arranged, which)
+
+
+def turned(x, which: int):
+    """A copy of A (0) or B (1) along its rows, as ``padded`` makes one."""
+    return _by_rows(x) if which else _by_columns(x)
+
+
+def maps_along_rows(block, bk: int, products: int, call) -> tuple:
+    """The tensor maps of A and B of floats that lie along their rows."""
+    p = fields(call)
+    found = []
+    for letter, rows, box in (("a", p["m"], block.bm), ("b", p["n"], block.bn)):
+        step = p[f"{letter}_batch"]
+        extents = (rows, p["k"], products if step else 1)
+        steps = 4 * p[f"ld{letter}"], 4 * step
+        found.append(tensor_maps.tensor_map(p[letter], 4, extents, steps, (box, bk), 0))
+    return tuple(found)
 
 
 def choose(blocks, m: int, n: int, k: int, products: int, processors: int) -> TensorBlock:

@@ -134,6 +134,21 @@ def test_steps_of_a_batch(step, expected):
 
 
 @pytest.mark.parametrize(
+    ("a", "expected"),
+    [
+        (Matrices((100, 64), (4, 400), itemsize=4), True),
+        (Matrices((99, 64), (4, 396), itemsize=4), False),  # steps of k at multiples of 4 bytes
+        (Matrices((100, 64), (256, 4), itemsize=4), False),  # along k
+        (Matrices((1, 64), (256, 4), itemsize=4), False),
+        (Matrices((1, 64), (4, 16), itemsize=4), True),
+        (Matrices((100, 1), (4, 4), itemsize=4), True),
+    ],
+)
+def test_what_lies_along_its_rows(a, expected):
+    assert gemm_tensor.along_rows(arranged(a), 0) == expected
+
+
+@pytest.mark.parametrize(
     ("m", "n", "k", "tile", "cluster"),
     [
         (1024, 1024, 1024, 64, 1),
