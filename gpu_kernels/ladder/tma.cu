@@ -1,7 +1,7 @@
 /* tma, S22: panels brought by the tensor memory accelerator.
  *
- * step      f32_best's block, whose producers are one thread that asks for two boxes a panel: no addresses, no guards, no
- *           copies that take turns with the loads of those who multiply. Boxes come as they lie in memory, so both
+ * step      f32_best's block, whose producers are one thread that asks for two boxes a panel: no addresses, no guards,
+ *           no copies that take turns with the loads of those who multiply. Boxes come as they lie in memory, so both
  *           operands must lie along their rows: one that lies along k is turned by a copy first.
  * covers    nothing: beyond the documents
  * contract  gemm.cuh; any m, n, k, operands in either layout
