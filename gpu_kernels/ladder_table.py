@@ -71,8 +71,7 @@ class TensorBlock:
         cluster: blocks that share panels of B, their tiles one below the other.
         stays: it takes tile after tile.
         rate: operations of 10^12 a second with large products on an H200, measured: for choosing.
-        least: multiply-adds of a product from which on it is chosen. A cluster needs less power, which counts when the
-            device is at its limit, and more time to begin and to end.
+        least: multiply-adds of a product from which on it is chosen: a cluster is ahead with large products alone.
     """
 
     bm: int

@@ -1,7 +1,7 @@
 /* wgmma_cluster, T7: two blocks share what both need.
  *
- * step      tiles one below the other need the same B: each block of a cluster brings half of it, to both. From the
- *           L2 come 16 + 16 KiB a panel instead of 16 + 32.
+ * step      tiles one below the other need the same B: each block of a cluster asks for half of it, for both: for
+ *           16 + 16 KiB a panel instead of 16 + 32.
  * covers    nothing: beyond the documents
  * contract  gemm.cuh; any m, n, k, operands in either layout, rows at multiples of 16 bytes
  * tile      128 x 256 x 64, 64 x 256 a warpgroup

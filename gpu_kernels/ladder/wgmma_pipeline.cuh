@@ -2,7 +2,7 @@
  *
  * The products of a panel are asked for before those of the panel before it are waited for, so that the tensor cores
  * have no pause. A cluster of blocks computes tiles one below the other: each brings its A, and its part of B to all of
- * them, so that a part of B leaves the L2 once a cluster. With `map_c` the accelerator stores tiles, too.
+ * them. With `map_c` the accelerator stores tiles, too.
  */
 template <Layout LA, Layout LB, int BN, int STAGES, int CLUSTER>
 __device__ __forceinline__ void tensor_products(const Gemm& p, const Schedule& s, const TensorMap& map_a,
