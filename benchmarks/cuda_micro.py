@@ -18,19 +18,15 @@ where git cannot.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
-import subprocess
 import sys
 import time
-from datetime import date
 from functools import partial
 from pathlib import Path
 from statistics import median
 
 import cupy
 import numpy as np
+from gpu_record import deliver, machine
 from pysimd.gpu_kernels import table
 
 import pysimd
@@ -63,30 +59,6 @@ CHAINS = {"ffma": 2, "hfma2": 4, "hfma2_broadcast": 4, "dp4a": 8}
 
 def progress(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
-
-
-def machine() -> dict[str, object]:
-    """What a figure needs to be understood later."""
-    runtime = cupy.cuda.runtime
-    properties = runtime.getDeviceProperties(0)
-    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    return {
-        "device": pysimd.backends()[1].device,
-        "capability": pysimd.backends()[1].features[0],
-        "multiprocessors": properties["multiProcessorCount"],
-        "l2_bytes": properties["l2CacheSize"],
-        "driver": runtime.driverGetVersion(),
-        "cuda_runtime": runtime.runtimeGetVersion(),
-        "nvrtc": list(cupy.cuda.nvrtc.getVersion()),
-        "cublas": cupy.cuda.cublas.getVersion(cupy.cuda.device.get_cublas_handle()),
-        "cupy": cupy.__version__,
-        "torch": getattr(torch, "__version__", None),
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-        "pysimd": pysimd.__version__,
-        "commit": os.environ.get("PYSIMD_COMMIT") or git.stdout.strip() or "unknown",
-        "date": date.today().isoformat(),
-    }
 
 
 def turns(functions: dict[str, object], rounds: int = 9, seconds: float = 0.01) -> dict[str, float]:
@@ -337,12 +309,11 @@ def main() -> None:
     reason = pysimd.backends()[1].reason
     if reason:
         parser.exit(1, f"{reason}\n")
-    document = {"machine": machine(), **{name: SECTIONS[name]() for name in options.sections}}
-    text = json.dumps(document, indent=1)
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(text + "\n")
-    print(text)
+    document = {
+        "machine": machine() | {"torch": getattr(torch, "__version__", None)},
+        **{name: SECTIONS[name]() for name in options.sections},
+    }
+    deliver(document, options.out)
 
 
 if __name__ == "__main__":

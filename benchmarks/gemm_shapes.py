@@ -8,14 +8,13 @@ figures are medians of times between two events on the GPU. Results are checked 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from functools import partial
 from pathlib import Path
 
 import cupy
 import numpy as np
-from ladder import machine
+from gpu_record import deliver, machine
 
 import pysimd
 from pysimd.backends import cuda_ladder, ladder_times
@@ -76,11 +75,7 @@ def main() -> None:
     options = parser.parse_args()
     ladder_times.check_available()
     document = {"machine": machine(), "rows": [row(*shape, options.seconds) for shape in SHAPES]}
-    text = json.dumps(document, indent=1)
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(text + "\n")
-    print(text)
+    deliver(document, options.out)
 
 
 if __name__ == "__main__":

@@ -15,17 +15,14 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
-import os
-import platform
 import subprocess
 import sys
 from dataclasses import asdict
-from datetime import date
 from pathlib import Path
 
 import cupy
 import numpy as np
+from gpu_record import deliver, machine, output
 
 import pysimd
 from pysimd import ladder_report
@@ -55,38 +52,9 @@ COUNTERS = {
 whenever an instruction is issued: for global memory, for shared memory, for the queue to either, at a barrier."""
 
 
-def output(*command: str) -> str:
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-    except OSError:
-        return ""
-
-
 def clocks() -> str:
     """What the driver says of clocks and power while the GPU has just worked; empty if it does not."""
     return output("nvidia-smi", "--query-gpu=clocks.sm,clocks.mem,power.draw,temperature.gpu", "--format=csv,noheader")
-
-
-def machine() -> dict[str, object]:
-    """What a figure needs to be understood later."""
-    runtime, here = cupy.cuda.runtime, pysimd.backends()[1]
-    properties = runtime.getDeviceProperties(0)
-    return {
-        "device": here.device,
-        "capability": here.features[0],
-        "multiprocessors": properties["multiProcessorCount"],
-        "l2_bytes": properties["l2CacheSize"],
-        "driver": runtime.driverGetVersion(),
-        "cuda_runtime": runtime.runtimeGetVersion(),
-        "nvrtc": list(cupy.cuda.nvrtc.getVersion()),
-        "cublas": cupy.cuda.cublas.getVersion(cupy.cuda.device.get_cublas_handle()),
-        "cupy": cupy.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-        "pysimd": pysimd.__version__,
-        "commit": os.environ.get("PYSIMD_COMMIT") or output("git", "rev-parse", "--short", "HEAD") or "unknown",
-        "date": date.today().isoformat(),
-    }
 
 
 def once(names: list[str], size: int) -> None:
@@ -146,11 +114,7 @@ def main() -> None:
         document = {"machine": machine(), "counters": counters(options.size, options.types)}
     else:
         document = times(options.sizes, options.seconds, options.types)
-    text = json.dumps(document, indent=1)
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(text + "\n")
-    print(text)
+    deliver(document, options.out)
 
 
 if __name__ == "__main__":

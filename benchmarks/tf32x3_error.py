@@ -9,13 +9,12 @@ parts.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 import cupy
 import numpy as np
-from ladder import machine
+from gpu_record import deliver, machine
 
 import pysimd
 
@@ -46,11 +45,7 @@ def main() -> None:
     if not rung.available:
         parser.exit(1, f"{rung.unavailable_reason}\n")
     rows = [row(elements, k) for elements in ("normal", "between 0 and 1") for k in STEPS]
-    text = json.dumps({"machine": machine(), "size": SIZE, "rows": rows}, indent=1)
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(text + "\n")
-    print(text)
+    deliver({"machine": machine(), "size": SIZE, "rows": rows}, options.out)
 
 
 if __name__ == "__main__":
