@@ -10,10 +10,6 @@ struct alignas(64) TensorMap {
     u64 words[16];
 };
 
-__device__ inline void tma_prefetch(const TensorMap& map) {
-    asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
-}
-
 /* The box whose first element is at x along memory and y across it, of product z; its bytes arrive at `barrier`. */
 __device__ inline void tma_load(u32 to, const TensorMap& map, u32 barrier, int x, int y, int z) {
     asm volatile(
