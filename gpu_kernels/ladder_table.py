@@ -28,7 +28,7 @@ class Block:
         lm, ln: their lanes.
         stages: panels in shared memory.
         rate: part of the chain's rate that it multiplies at, measured on an H200 with large products.
-        trades: its sums need the registers of the producers, which only sm_90 can hand over.
+        setmaxnreg: its sums need the registers of the producers, which only sm_90 can hand over.
     """
 
     mr: int
@@ -39,7 +39,7 @@ class Block:
     ln: int
     stages: int
     rate: float
-    trades: bool = False
+    setmaxnreg: bool = False
 
     @property
     def bm(self) -> int:
@@ -51,7 +51,7 @@ class Block:
 
 
 # fmt: off
-WIDE = Block(8, 16, 4, 2, 4, 8, stages=12, rate=0.86, trades=True)
+WIDE = Block(8, 16, 4, 2, 4, 8, stages=12, rate=0.86, setmaxnreg=True)
 SQUARE = Block(8, 8, 4, 2, 4, 8, stages=12, rate=0.80)
 TALL = Block(8, 4, 4, 2, 4, 8, stages=12, rate=0.62)
 SMALL = Block(4, 4, 4, 2, 4, 8, stages=12, rate=0.46)
@@ -69,7 +69,7 @@ class TensorBlock:
         stages: panels in shared memory.
         threads: of the block.
         cluster: blocks that share panels of B, their tiles one below the other.
-        stays: it takes tile after tile.
+        persistent: it takes tile after tile.
         rate: operations of 10^12 a second with large products on an H200, measured: for choosing.
         least: multiply-adds of a product from which on it is chosen: a cluster is ahead with large products alone.
     """
@@ -79,7 +79,7 @@ class TensorBlock:
     stages: int
     threads: int
     cluster: int = 1
-    stays: bool = False
+    persistent: bool = False
     rate: float = 0.0
     least: int = 0
 
@@ -105,11 +105,11 @@ class Rung:
             are of words (feed.cuh).
         blocks: those of producers.cuh that it chooses from, the one of ``tm`` and ``tn`` first.
         tensor_blocks: those of wgmma_pipeline.cuh that it chooses from, the one of ``bm`` and ``bn`` first.
-        cuts: tiles may be cut along k (schedule.cuh).
-        meets: where C is small, their parts are added in the same launch.
-        mapped: the tensor memory accelerator brings operands that lie along their rows; others are copied first.
-        splits: a launch before it writes the parts of which its operands are sums.
-        tma_c: C is stored by the tensor memory accelerator.
+        split_k: tiles may be cut along k (schedule.cuh).
+        fused_fixup: where C is small, their parts are added in the same launch.
+        loads_by_tma: the tensor memory accelerator brings operands that lie along their rows; others are copied first.
+        splits_operands: a launch before it writes the parts of which its operands are sums.
+        stores_by_tma: C is stored by the tensor memory accelerator.
         roundings: the error is at most ``(k + roundings) u |A| |B|``.
     """
 
@@ -131,11 +131,11 @@ class Rung:
     line_pad: int | None = None
     blocks: tuple[Block, ...] = ()
     tensor_blocks: tuple[TensorBlock, ...] = ()
-    cuts: bool = False
-    meets: bool = False
-    mapped: bool = False
-    splits: bool = False
-    tma_c: bool = False
+    split_k: bool = False
+    fused_fixup: bool = False
+    loads_by_tma: bool = False
+    splits_operands: bool = False
+    stores_by_tma: bool = False
     roundings: int = 3
     types: str = "f32"
     requires: str = "sm_75"
@@ -220,23 +220,23 @@ RUNGS = (
          new="warps with roles: four bring panels, eight multiply; blocks stay and take tile after tile",
          covers=(), wide=True, wide_c=True),
     Rung("S20", "streamk", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_80", blocks=(WIDE, SQUARE),
-         cuts=True,
+         split_k=True,
          new="tiles that do not fill the last round are cut along k, so that all multiprocessors end together",
          covers=(), wide=True, wide_c=True),
     Rung("S21", "f32_best", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_80",
-         blocks=(WIDE, SQUARE, TALL, SMALL, COLUMN, ROW), cuts=True, meets=True,
+         blocks=(WIDE, SQUARE, TALL, SMALL, COLUMN, ROW), split_k=True, fused_fixup=True,
          new="tile and cut from the shape",
          covers=(), wide=True, wide_c=True),
-    Rung("S22", "tma", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_90a", blocks=(WIDE,), cuts=True,
-         mapped=True,
+    Rung("S22", "tma", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_90a", blocks=(WIDE,), split_k=True,
+         loads_by_tma=True,
          new="panels brought by the tensor memory accelerator, one thread asking for two boxes a panel",
          covers=(), wide_c=True),
     Rung("H2", "h2_gemm", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_80", types="f16",
-         blocks=(WIDE, SQUARE, SMALL), cuts=True,
+         blocks=(WIDE, SQUARE, SMALL), split_k=True,
          new="half precision without tensor cores: words of two halves along k",
          covers=(), wide=True, wide_c=True),
     Rung("I1", "i8_dp4a_gemm", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256, requires="sm_80", types="i8i32",
-         blocks=(SQUARE, SMALL), cuts=True,
+         blocks=(SQUARE, SMALL), split_k=True,
          new="bytes without tensor cores: words of four bytes along k, dp4a",
          covers=(), wide=True, wide_c=True),
     Rung("T1", "wmma_naive", bm=32, bn=32, bk=None, tm=16, tn=16, lanes=32, threads=128, types="f16f32",
@@ -259,30 +259,32 @@ RUNGS = (
          new="warpgroups with roles: one brings four panels ahead, two multiply 64 x 256 each",
          covers=(), entry="{name}<{a}, {b}, {bn}, {stages}>"),
     Rung("T6", "wgmma_persistent", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
-         types="bf16f32", tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, stays=True),),
+         types="bf16f32", tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, persistent=True),),
          new="blocks stay and take tile after tile, in groups of rows, panels of the next on their way",
          covers=(), entry="{name}<{a}, {b}, {bn}, {stages}>"),
     Rung("T7", "wgmma_cluster", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
-         types="bf16f32", tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, cluster=2, stays=True),),
+         types="bf16f32", tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, cluster=2, persistent=True),),
          new="clusters of two blocks: each brings half of B for both",
          covers=(), entry="{name}<{a}, {b}, {bn}, {stages}>"),
     Rung("T8", "wgmma_store", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
-         types="bf16f32", tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, cluster=2, stays=True),),
-         tma_c=True,
+         types="bf16f32", tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, cluster=2, persistent=True),),
+         stores_by_tma=True,
          new="tiles go out by way of shared memory, whole lines at a time, while the next part is written there",
          covers=(), entry="{name}<{a}, {b}, {bn}, {stages}>"),
     Rung("T9", "bf16_best", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
          types="bf16f32",
-         tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, cluster=2, stays=True, rate=665, least=1 << 38),
-                        TensorBlock(128, 256, stages=4, threads=384, stays=True, rate=650),
-                        TensorBlock(128, 128, stages=6, threads=384, stays=True, rate=480),
-                        TensorBlock(128, 64, stages=8, threads=384, stays=True, rate=345)),
-         tma_c=True,
+         tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, cluster=2, persistent=True, rate=665,
+                                    least=1 << 38),
+                        TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=650),
+                        TensorBlock(128, 128, stages=6, threads=384, persistent=True, rate=480),
+                        TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=345)),
+         stores_by_tma=True,
          new="tile and cluster from the shape",
          covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {cluster}>"),
     Rung("T10", "tf32x3", bm=128, bn=128, bk=32, tm=64, tn=128, lanes=128, threads=256, requires="sm_90a",
-         tensor_blocks=(TensorBlock(128, 128, stages=3, threads=384, cluster=2, stays=True, rate=110),
-                        TensorBlock(128, 128, stages=3, threads=384, stays=True, rate=100)), splits=True, tma_c=True,
+         tensor_blocks=(TensorBlock(128, 128, stages=3, threads=384, cluster=2, persistent=True, rate=110),
+                        TensorBlock(128, 128, stages=3, threads=384, persistent=True, rate=100)),
+         splits_operands=True, stores_by_tma=True,
          roundings=15,
          new="floats as sums of two numbers that tensor cores take: three products, and an error like that of float",
          covers=(), entry="{name}<{bn}, {stages}, {cluster}>"),
@@ -290,32 +292,32 @@ RUNGS = (
 # fmt: on
 BY_NAME = {row.name: row for row in RUNGS}
 
-LAYOUTS = ("ALONG_K", "ALONG_R", "ALONG_K4", "ALONG_R4")
+LAYOUTS = ("K_MAJOR", "MN_MAJOR", "K_MAJOR_VEC4", "MN_MAJOR_VEC4")
 
 
 def layouts(row: Rung) -> tuple[str, ...]:
     """The layouts that a rung reads an operand in."""
-    if row.mapped:
-        return ("ALONG_R",)
+    if row.loads_by_tma:
+        return ("MN_MAJOR",)
     return LAYOUTS if row.wide else LAYOUTS[:2]
 
 
-def entry(row: Rung, a: str, b: str, block: Block | TensorBlock | None = None, meets: bool = False) -> str:
-    """The template instance of a rung for operands of these layouts, and for a block that it chooses from; ``meets``:
-    the one whose blocks add the parts of tiles that were cut."""
+def entry(row: Rung, a: str, b: str, block: Block | TensorBlock | None = None, fused_fixup: bool = False) -> str:
+    """The template instance of a rung for operands of these layouts, and for a block that it chooses from; with
+    ``fused_fixup`` the one whose blocks add the partial tiles themselves."""
     if row.tensor_blocks:
         x = block or row.tensor_blocks[0]
         return row.entry.format(name=row.name, a=a, b=b, bn=x.bn, stages=x.stages, cluster=x.cluster)
     if row.blocks:
         x = block or row.blocks[0]
-        name = f"{row.name}_meets" if meets else row.name
+        name = f"{row.name}_fused_fixup" if fused_fixup else row.name
         return f"{name}<{a}, {b}, {x.mr}, {x.nr}, {x.wm}, {x.wn}, {x.lm}, {x.ln}, {x.stages}>"
     return row.entry.format(name=row.name, a=a, b=b, bm=row.bm, bn=row.bn, bk=row.bk, tm=row.tm, tn=row.tn)
 
 
-def sum_entry(row: Rung, block: Block) -> str:
+def fixup_entry(row: Rung, block: Block) -> str:
     """The template instance that adds the parts of tiles that were cut."""
-    return f"{row.name}_sum<{block.bm}, {block.bn}>"
+    return f"{row.name}_fixup<{block.bm}, {block.bn}>"
 
 
 def split_entry(row: Rung, layout: str) -> str:
@@ -327,23 +329,27 @@ def dynamic_shared_bytes(row: Rung, a: str, b: str, block: Block | TensorBlock |
     """Shared memory that an instance is launched with: panels. 0: it is all static."""
     if row.tensor_blocks:
         x = block or row.tensor_blocks[0]  # from a multiple of 1 KiB on
-        return 1024 + x.stages * row.bk * (x.bm + x.bn) * (8 if row.splits else 2) + (32 << 10) * row.tma_c
+        return (
+            1024
+            + x.stages * row.bk * (x.bm + x.bn) * (8 if row.splits_operands else 2)
+            + (32 << 10) * row.stores_by_tma
+        )
     if not row.stages and not row.blocks:
         return 0
     if row.line_pad is not None:
         panels = ((row.bm, a), (row.bn, b))
-        lines = ((r, row.bk) if layout.startswith("ALONG_K") else (row.bk, r) for r, layout in panels)
+        lines = ((r, row.bk) if layout.startswith("K_MAJOR") else (row.bk, r) for r, layout in panels)
         return row.stages * sum(count * (2 * length + row.line_pad) for count, length in lines)
     x = block or (row.blocks[0] if row.blocks else row)
-    rows = x.bm + x.bn + sum(4 for layout in (a, b) if layout.startswith("ALONG_K"))
+    rows = x.bm + x.bn + sum(4 for layout in (a, b) if layout.startswith("K_MAJOR"))
     return x.stages * 8 * rows * 4  # of eight words of k
 
 
 def row_major(row: Rung) -> tuple[str, str]:
     """The layouts of A and B of a row-major call, aligned where the rung makes use of it."""
-    if row.mapped:
-        return "ALONG_R", "ALONG_R"
-    return ("ALONG_K4", "ALONG_R4") if row.wide else ("ALONG_K", "ALONG_R")
+    if row.loads_by_tma:
+        return "MN_MAJOR", "MN_MAJOR"
+    return ("K_MAJOR_VEC4", "MN_MAJOR_VEC4") if row.wide else ("K_MAJOR", "MN_MAJOR")
 
 
 LARGE = 1 << 30

@@ -35,7 +35,7 @@ class Kernel:
     instruction: str
     macs: int
     tiles: int = 1
-    layouts: tuple[str, ...] = ("ALONG_K", "ALONG_R", "PACKED")
+    layouts: tuple[str, ...] = ("K_MAJOR", "MN_MAJOR", "PACKED")
 
 
 # fmt: off
@@ -56,10 +56,10 @@ KERNELS = (
            source="wmma.cu", entry="wmma_tile<F16F32, __half, {direct}>", instruction="HMMA", macs=2048, layouts=()),
     Kernel("cuda_f32_inner_4x4", form="inner", types="f32", mr=4, nr=4, k_group=1, requires="sm_75", lanes=16,
            source="inner.cu", entry="inner<F32, 4, 4, {a}, {b}, {edge}>", instruction="FFMA", macs=1,
-           layouts=("ALONG_K",)),
+           layouts=("K_MAJOR",)),
     Kernel("cuda_f32_inner_8x8", form="inner", types="f32", mr=8, nr=8, k_group=1, requires="sm_75", lanes=64,
            source="inner.cu", entry="inner<F32, 8, 8, {a}, {b}, {edge}>", instruction="FFMA", macs=1,
-           layouts=("ALONG_K",)),
+           layouts=("K_MAJOR",)),
     Kernel("cuda_f32_outer_4x4", form="outer", types="f32", mr=4, nr=4, k_group=1, requires="sm_75", lanes=1,
            source="outer.cu", entry="outer<F32, 4, 4, {a}, {b}, {edge}>", instruction="FFMA", macs=1),
     Kernel("cuda_f32_outer_8x8", form="outer", types="f32", mr=8, nr=8, k_group=1, requires="sm_75", lanes=1,
@@ -94,7 +94,7 @@ class Batched:
         tm, tn: the part of C that a thread computes.
         products: products of a block.
         a, b: how the operands come in: CHUNK, STRIDED or SHARED (batched.cu).
-        a_turned, b_turned: they are stored column by column.
+        a_transposed, b_transposed: they are stored column by column.
         whole: C is one contiguous, 16-byte aligned piece of memory.
     """
 
@@ -106,15 +106,15 @@ class Batched:
     tn: int
     products: int
     a: str = "CHUNK"
-    a_turned: bool = False
+    a_transposed: bool = False
     b: str = "CHUNK"
-    b_turned: bool = False
+    b_transposed: bool = False
     whole: bool = True
 
     @property
     def entry(self) -> str:
         shape = f"{self.m}, {self.n}, {self.k}, {self.tm}, {self.tn}, {self.products}"
-        operands = f"{self.a}, {_cpp(self.a_turned)}, {self.b}, {_cpp(self.b_turned)}, {_cpp(self.whole)}"
+        operands = f"{self.a}, {_cpp(self.a_transposed)}, {self.b}, {_cpp(self.b_transposed)}, {_cpp(self.whole)}"
         return f"batched<{BATCHED_TYPES[self.types]}, {shape}, {operands}>"
 
     @property

@@ -57,7 +57,7 @@ struct Half {
 /* Elements (r, u) of U steps of k, r < R. */
 template <int R, int U, Layout L>
 struct Halves {
-    static constexpr bool BY_K = L == ALONG_K;
+    static constexpr bool BY_K = L == K_MAJOR;
     u32 words[R * U / 2];
 
     /* Words they stay: else the compiler carries halves from turn to turn in registers of their own. */
@@ -118,8 +118,8 @@ __global__ void __launch_bounds__(128, 1) outer_halves(const __grid_constant__ C
         auto fetch = [&](Halves<MR, U, LA>& x, Halves<NR, U, LB>& y) {
             x.template load<EDGE>(a, p.a_rs, p.a_cs, t.rows);
             y.template load<EDGE>(b, p.b_cs, p.b_rs, t.cols);
-            a += LA == PACKED ? (i64)(U * MR) : LA == ALONG_K ? (i64)U : U * p.a_cs;
-            b += LB == PACKED ? (i64)(U * NR) : LB == ALONG_K ? (i64)U : U * p.b_rs;
+            a += LA == PACKED ? (i64)(U * MR) : LA == K_MAJOR ? (i64)U : U * p.a_cs;
+            b += LB == PACKED ? (i64)(U * NR) : LB == K_MAJOR ? (i64)U : U * p.b_rs;
         };
         auto update = [&](Halves<MR, U, LA>& x, Halves<NR, U, LB>& y) {
             x.keep_words();

@@ -38,7 +38,7 @@ class Kernel:
     lanes: int
     source: str
     entry: str
-    layouts: tuple[str, ...] = ("ALONG_K", "ALONG_R", "PACKED")
+    layouts: tuple[str, ...] = ("K_MAJOR", "MN_MAJOR", "PACKED")
 
 
 # fmt: off
@@ -48,23 +48,23 @@ KERNELS = (
     Kernel("hip_f16_outer_8x8", form="outer", types="f16", mr=8, nr=8, k_group=1, requires="gfx900", lanes=1,
            source="outer_packed.hip", entry="outer_halves<Packed, 8, 8, {a}, {b}, {edge}>"),
     Kernel("hip_f16f32_mfma_16x16", form="mfma", types="f16f32", mr=16, nr=16, k_group=16, requires="mfma", lanes=64,
-           source="mfma.hip", entry="mfma_tile<FromHalf, 16, {a}, {b}, {edge}>", layouts=("ALONG_K",)),
+           source="mfma.hip", entry="mfma_tile<FromHalf, 16, {a}, {b}, {edge}>", layouts=("K_MAJOR",)),
     Kernel("hip_f16f32_mfma_32x32", form="mfma", types="f16f32", mr=32, nr=32, k_group=8, requires="mfma", lanes=64,
-           source="mfma.hip", entry="mfma_tile<FromHalf, 32, {a}, {b}, {edge}>", layouts=("ALONG_K",)),
+           source="mfma.hip", entry="mfma_tile<FromHalf, 32, {a}, {b}, {edge}>", layouts=("K_MAJOR",)),
     Kernel("hip_f16f32_outer_4x4", form="outer", types="f16f32", mr=4, nr=4, k_group=1, requires="gfx900", lanes=1,
            source="outer_mixed.hip", entry="outer_halves<Mixed, 4, 4, {a}, {b}, {edge}>"),
     Kernel("hip_f16f32_outer_8x8", form="outer", types="f16f32", mr=8, nr=8, k_group=1, requires="gfx900", lanes=1,
            source="outer_mixed.hip", entry="outer_halves<Mixed, 8, 8, {a}, {b}, {edge}>"),
     Kernel("hip_f16f32_wmma_16x16", form="wmma", types="f16f32", mr=16, nr=16, k_group=16, requires="wmma", lanes=32,
-           source="wmma.hip", entry="wmma_tile<{a}, {b}, {edge}>", layouts=("ALONG_K",)),
+           source="wmma.hip", entry="wmma_tile<{a}, {b}, {edge}>", layouts=("K_MAJOR",)),
     Kernel("hip_f32_inner_4x4", form="inner", types="f32", mr=4, nr=4, k_group=1, requires="gfx900", lanes=16,
-           source="inner.hip", entry="inner<F32, 4, 4, {a}, {b}, {edge}>", layouts=("ALONG_K",)),
+           source="inner.hip", entry="inner<F32, 4, 4, {a}, {b}, {edge}>", layouts=("K_MAJOR",)),
     Kernel("hip_f32_inner_8x8", form="inner", types="f32", mr=8, nr=8, k_group=1, requires="gfx900", lanes=64,
-           source="inner.hip", entry="inner<F32, 8, 8, {a}, {b}, {edge}>", layouts=("ALONG_K",)),
+           source="inner.hip", entry="inner<F32, 8, 8, {a}, {b}, {edge}>", layouts=("K_MAJOR",)),
     Kernel("hip_f32_mfma_16x16", form="mfma", types="f32", mr=16, nr=16, k_group=4, requires="mfma", lanes=64,
-           source="mfma.hip", entry="mfma_tile<FromFloat, 16, {a}, {b}, {edge}>", layouts=("ALONG_K",)),
+           source="mfma.hip", entry="mfma_tile<FromFloat, 16, {a}, {b}, {edge}>", layouts=("K_MAJOR",)),
     Kernel("hip_f32_mfma_32x32", form="mfma", types="f32", mr=32, nr=32, k_group=2, requires="mfma", lanes=64,
-           source="mfma.hip", entry="mfma_tile<FromFloat, 32, {a}, {b}, {edge}>", layouts=("ALONG_K",)),
+           source="mfma.hip", entry="mfma_tile<FromFloat, 32, {a}, {b}, {edge}>", layouts=("K_MAJOR",)),
     Kernel("hip_f32_outer_4x4", form="outer", types="f32", mr=4, nr=4, k_group=1, requires="gfx900", lanes=1,
            source="outer.hip", entry="outer<F32, 4, 4, {a}, {b}, {edge}>"),
     Kernel("hip_f32_outer_8x8", form="outer", types="f32", mr=8, nr=8, k_group=1, requires="gfx900", lanes=1,
@@ -100,7 +100,7 @@ def entries(row: Kernel) -> list[str]:
 # --- symbols ---
 
 _ENUMERATORS = {
-    "Layout": ("ANY", "ALONG_K", "ALONG_R", "PACKED"),
+    "Layout": ("ANY", "K_MAJOR", "MN_MAJOR", "PACKED"),
     "Source": ("CHUNK", "STRIDED", "SHARED"),
 }
 

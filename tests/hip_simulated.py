@@ -66,12 +66,12 @@ def laid(x: np.ndarray, layout: str, along: int) -> np.ndarray:
     matrix = x if along == -1 else x.swapaxes(-1, -2)  # rows along R, columns along k
     rows, k = matrix.shape[-2:]
     unit = max(1, 16 // x.itemsize)
-    if layout == "ALONG_K":
+    if layout == "K_MAJOR":
         room = np.empty((*matrix.shape[:-1], -(-max(k, 1) // unit) * unit), x.dtype)
         view = room[..., :k]
     elif layout == "PACKED":
         view = np.empty((*matrix.shape[:-2], k, rows), x.dtype).swapaxes(-1, -2)
-    elif layout == "ALONG_R":
+    elif layout == "MN_MAJOR":
         room = np.empty((*matrix.shape[:-2], k, (-(-rows // unit) + 1) * unit), x.dtype)
         view = room[..., :rows].swapaxes(-1, -2)
     else:

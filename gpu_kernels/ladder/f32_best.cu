@@ -34,12 +34,12 @@ __global__ void __launch_bounds__(PRODUCERS + CONSUMERS, 1)
 
 template <int BM, int BN>
 __global__ void __launch_bounds__(256)
-    f32_best_sum(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s) {
-    sum_of_parts<F32, BM, BN>(p, s);
+    f32_best_fixup(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s) {
+    fixup<F32, BM, BN>(p, s);
 }
 
 template <Layout LA, Layout LB, int... TILE>
 __global__ void __launch_bounds__(PRODUCERS + CONSUMERS, 1)
-    f32_best_meets(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s) {
+    f32_best_fused_fixup(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s) {
     products<F32, true, LA, LB, TILE...>(p, s);
 }

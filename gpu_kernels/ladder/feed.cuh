@@ -4,26 +4,26 @@
  * read from the last one that does, since nobody stores what comes of them; k that do not exist are 0 on both sides.
  *
  *     layout      one float a word           two or four elements a word
- *     ALONG_K     4-byte asynchronous copy   element by element
- *     ALONG_K4    the same                   4-byte asynchronous copy
- *     ALONG_R     4-byte asynchronous copy   element by element
- *     ALONG_R4    16-byte                    16-byte loads, turned in registers
+ *     K_MAJOR     4-byte asynchronous copy   element by element
+ *     K_MAJOR_VEC4    the same                   4-byte asynchronous copy
+ *     MN_MAJOR     4-byte asynchronous copy   element by element
+ *     MN_MAJOR_VEC4    16-byte                    16-byte loads, turned in registers
  */
 enum Way { COPY_K, COPY_R, TURN, GATHER };
 
 template <class T>
 __device__ constexpr Way way(Layout l) {
-    return T::GROUP == 1 ? (along_k(l) ? COPY_K : COPY_R) : l == ALONG_K4 ? COPY_K : l == ALONG_R4 ? TURN : GATHER;
+    return T::GROUP == 1 ? (k_major(l) ? COPY_K : COPY_R) : l == K_MAJOR_VEC4 ? COPY_K : l == MN_MAJOR_VEC4 ? TURN : GATHER;
 }
 
 template <class T, Layout L, int R, int BK, int THREADS>
 struct Feed {
     typedef typename T::Elem Elem;
     static constexpr Way WAY = way<T>(L);
-    static constexpr int GROUP = T::GROUP, SIZE = sizeof(Elem), PITCH = R + (along_k(L) ? 4 : 0);
+    static constexpr int GROUP = T::GROUP, SIZE = sizeof(Elem), PITCH = R + (k_major(L) ? 4 : 0);
     /* R that a thread brings at a time, and what its neighbour in the warp brings: the next k, or the next R. */
     static constexpr int WIDE = WAY == TURN ? 16 / SIZE : WAY == COPY_R && width(L) == 4 ? 4 : 1;
-    static constexpr bool NEXT_IS_K = WAY == COPY_K || (WAY == GATHER && along_k(L));
+    static constexpr bool NEXT_IS_K = WAY == COPY_K || (WAY == GATHER && k_major(L));
     static constexpr int PIECES = R * BK / WIDE, TURNS = (PIECES + THREADS - 1) / THREADS;
     static_assert(BK == 8 && R % WIDE == 0 && (PIECES % THREADS == 0 || PIECES < THREADS), "");
     static constexpr int STRIDE = THREADS * WIDE, ACROSS = NEXT_IS_K ? TURNS : R > STRIDE ? R / STRIDE : 1;
@@ -39,7 +39,7 @@ struct Feed {
 
     __device__ Feed(const void* operand, i64 ld, i64 first_r, i64 count, i64 first_k) {
         int t = threadIdx.x % THREADS;
-        r_stride = (along_k(L) ? ld : 1) * SIZE, k_stride = (along_k(L) ? 1 : ld) * SIZE;
+        r_stride = (k_major(L) ? ld : 1) * SIZE, k_stride = (k_major(L) ? 1 : ld) * SIZE;
         from = (const char*)operand + first_r * r_stride + first_k * k_stride;
         k = NEXT_IS_K ? t % BK : t * WIDE / R;
         r = NEXT_IS_K ? t / BK : t * WIDE % R;

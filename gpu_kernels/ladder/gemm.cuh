@@ -5,8 +5,8 @@
  *
  *     C   element (i, j) at c[i*ldc + j]
  *     C0  element (i, j) at c0[i*c0_rs + j*c0_cs]
- *     A   element (i, q) at a[i*lda + q] (ALONG_K) or a[i + q*lda] (ALONG_R)
- *     B   element (q, j) at b[q*ldb + j] (ALONG_R) or b[q + j*ldb] (ALONG_K)
+ *     A   element (i, q) at a[i*lda + q] (K_MAJOR) or a[i + q*lda] (MN_MAJOR)
+ *     B   element (q, j) at b[q*ldb + j] (MN_MAJOR) or b[q + j*ldb] (K_MAJOR)
  *
  * A column-major C is the swapped call: C^T = B^T A^T, and the layouts change places. Leading dimensions count elements
  * and may have any sign; offsets are 64-bit. m, n, k are any; k = 0 gives beta C0. Not one byte outside the elements
@@ -17,10 +17,10 @@
 
 /* R is the dimension of an operand beside k: rows of A, columns of B. The 4 forms are read in pieces of 16 bytes:
  * address, leading dimension and batch stride are multiples of that, and so is the extent that lies along memory. */
-enum Layout { ALONG_K, ALONG_R, ALONG_K4, ALONG_R4 };
+enum Layout { K_MAJOR, MN_MAJOR, K_MAJOR_VEC4, MN_MAJOR_VEC4 };
 
-__device__ constexpr bool along_k(Layout l) { return l == ALONG_K || l == ALONG_K4; }
-__device__ constexpr int width(Layout l) { return l == ALONG_K || l == ALONG_R ? 1 : 4; }
+__device__ constexpr bool k_major(Layout l) { return l == K_MAJOR || l == K_MAJOR_VEC4; }
+__device__ constexpr int width(Layout l) { return l == K_MAJOR || l == MN_MAJOR ? 1 : 4; }
 
 struct Gemm {
     const float *a, *b, *c0;

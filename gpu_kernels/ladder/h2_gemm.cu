@@ -32,6 +32,6 @@ __global__ void __launch_bounds__(PRODUCERS + CONSUMERS, 1)
 
 template <int BM, int BN>
 __global__ void __launch_bounds__(256)
-    h2_gemm_sum(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s) {
-    sum_of_parts<F16, BM, BN>(p, s);
+    h2_gemm_fixup(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s) {
+    fixup<F16, BM, BN>(p, s);
 }

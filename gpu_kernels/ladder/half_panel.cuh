@@ -1,8 +1,8 @@
 /* half_panel.cuh: the part of one operand of 16-bit elements that a block multiplies at a time, on its way from global
  * to shared memory.
  *
- * A panel is R rows of A (columns of B) by K steps of k, in lines as they lie in memory: R lines of K elements ALONG_K,
- * K lines of R elements ALONG_R. A line is made of pieces of 16 bytes, and Place says where they are. What lies outside
+ * A panel is R rows of A (columns of B) by K steps of k, in lines as they lie in memory: R lines of K elements K_MAJOR,
+ * K lines of R elements MN_MAJOR. A line is made of pieces of 16 bytes, and Place says where they are. What lies outside
  * the operand is 0 and is not read.
  */
 
@@ -26,7 +26,7 @@ struct Swizzled {
 template <Layout L, int R, int K, int THREADS, template <int> class Where>
 struct HalfPanel {
     static constexpr Layout LAYOUT = L;
-    static constexpr int LINES = along_k(L) ? R : K, PIECES = (along_k(L) ? K : R) / 8;
+    static constexpr int LINES = k_major(L) ? R : K, PIECES = (k_major(L) ? K : R) / 8;
     static constexpr int STEP = THREADS / PIECES, TURNS = LINES / STEP;
     static_assert(THREADS % PIECES == 0 && LINES % STEP == 0 && STEP % 8 == 0, "every thread brings as many pieces");
     typedef Where<PIECES> Place;
@@ -38,12 +38,12 @@ struct HalfPanel {
     int r_left, k_left; /* from this thread's first element on: rows (columns) of the tile, and k, that exist */
 
     __device__ HalfPanel(const void* operand, i64 ld, i64 first, i64 count, i64 k)
-        : step(STEP * ld), next(along_k(L) ? K - R * ld : 0) {
+        : step(STEP * ld), next(k_major(L) ? K - R * ld : 0) {
         int line = (int)threadIdx.x / PIECES, along = (int)threadIdx.x % PIECES * 8;
         to = Place::at(line, along / 8);
-        r_left = (int)(count - first < R ? count - first : R) - (along_k(L) ? line : along);
-        k_left = (int)k - (along_k(L) ? along : line);
-        from = (const u16*)operand + (along_k(L) ? (first + line) * ld + along : line * ld + first + along);
+        r_left = (int)(count - first < R ? count - first : R) - (k_major(L) ? line : along);
+        k_left = (int)k - (k_major(L) ? along : line);
+        from = (const u16*)operand + (k_major(L) ? (first + line) * ld + along : line * ld + first + along);
     }
 
     /* A part of the next K steps into the panel at this address. */
@@ -52,12 +52,12 @@ struct HalfPanel {
         if constexpr (width(L) == 4) {
 #pragma unroll
             for (int i = begin; i < end; ++i) {
-                bool there = along_k(L) ? i * STEP < r_left && k_left > 0 : r_left > 0 && i * STEP < k_left;
+                bool there = k_major(L) ? i * STEP < r_left && k_left > 0 : r_left > 0 && i * STEP < k_left;
                 copy16(panel + to + i * STEP * Place::PITCH, from, there ? 16 : 0);
                 from += step;
             }
         } else {
-            int along = along_k(L) ? k_left : r_left, lines = along_k(L) ? r_left : k_left;
+            int along = k_major(L) ? k_left : r_left, lines = k_major(L) ? r_left : k_left;
 #pragma unroll 1
             for (int i = begin; i < end; ++i) {
                 u32 at = panel + to + i * STEP * Place::PITCH;

@@ -44,10 +44,10 @@ struct Squares {
     __device__ static u32 first(int row) {
         int line = threadIdx.x % 8, square = threadIdx.x % 32 / 8;
         int down = S == SIDE_A ? square % 2 : square / 2, along = S == SIDE_A ? square / 2 : square % 2;
-        return along_k(L) ? Place::at(row + 8 * down + line, along) : Place::at(8 * along + line, row / 8 + down);
+        return k_major(L) ? Place::at(row + 8 * down + line, along) : Place::at(8 * along + line, row / 8 + down);
     }
     __device__ static u32 at(u32 first, int i, int k) {
-        return along_k(L) ? (first ^ 32 * k) + i * 16 * Place::PITCH : (first ^ 32 * i) + k * 16 * Place::PITCH;
+        return k_major(L) ? (first ^ 32 * k) + i * 16 * Place::PITCH : (first ^ 32 * i) + k * 16 * Place::PITCH;
     }
 };
 

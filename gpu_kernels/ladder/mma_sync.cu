@@ -37,10 +37,10 @@ struct MmaWarp {
     __device__ void read(int set, u32 panel, int k) {
 #pragma unroll
         for (int i = 0; i < TM / 16; ++i)
-            load_squares<!along_k(PanelA::LAYOUT)>(a[set][i], A::at(panel + at_a, i, k));
+            load_squares<!k_major(PanelA::LAYOUT)>(a[set][i], A::at(panel + at_a, i, k));
 #pragma unroll
         for (int j = 0; j < TN / 16; ++j)
-            load_squares<!along_k(PanelB::LAYOUT)>(b[set][j], B::at(panel + at_b, j, k));
+            load_squares<!k_major(PanelB::LAYOUT)>(b[set][j], B::at(panel + at_b, j, k));
     }
 
     /* To and fro: what one instruction had of B is the next one's too. */

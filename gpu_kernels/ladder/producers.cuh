@@ -5,7 +5,7 @@
  * but multiply-adds, loads from shared memory and one barrier in 8 steps of k; any layout and any alignment is the
  * producers' business, and while a tile is stored the panels of the next are on their way.
  * A product alone may be cut along k (schedule.cuh); products of a batch are not, so that all have the same bits. The
- * parts are added by a second launch, or, where C is small, by the blocks themselves once all have theirs (MEETS): a
+ * parts are added by a second launch, or, where C is small, by the blocks themselves once all have theirs (FUSED_FIXUP): a
  * launch costs as much as such a product. The code for it costs large products 2 % of their speed, by way of the
  * registers that the compiler chooses for the loop that multiplies.
  */
@@ -13,11 +13,11 @@
 /* Registers that the producers do not need, for the consumers' sums: sm_90a. Elsewhere a tile of 8x8 fits as it is.
  * The block is launched with 168 registers for each of its twelve warps: what four give is all that eight can take. */
 template <class T>
-__device__ inline void trade_registers(bool gives) {
+__device__ inline void reallocate_registers(bool gives) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    constexpr int TAKEN = T::GROUP == 1 ? 216 : 208;
-    if (gives) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"((12 * 168 - 8 * TAKEN) / 4));
-    else asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(TAKEN));
+    constexpr int CONSUMER_REGISTERS = T::GROUP == 1 ? 216 : 208;
+    if (gives) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"((12 * 168 - 8 * CONSUMER_REGISTERS) / 4));
+    else asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
 #endif
 }
 
@@ -58,7 +58,7 @@ __device__ inline void store_row(const Gemm& p, typename T::Out* c, const typena
 /* Adds the parts of the tiles that were cut. Where there are more threads than pieces of 16 bytes, groups of lanes add
  * parts that follow each other in k, then each other's sums. */
 template <class T, int BM, int BN, int LOADS>
-__device__ __forceinline__ void sum_of_parts(const Gemm& p, const Schedule& s, int warp, int warps) {
+__device__ __forceinline__ void fixup(const Gemm& p, const Schedule& s, int warp, int warps) {
     typedef typename T::Part Part;
     typedef typename T::Out Out;
     constexpr int PIECES = BM * BN / 4;
@@ -97,19 +97,19 @@ __device__ __forceinline__ void sum_of_parts(const Gemm& p, const Schedule& s, i
 
 /* In a launch of its own, of a thread for each piece. */
 template <class T, int BM, int BN>
-__device__ __forceinline__ void sum_of_parts(const Gemm& p, const Schedule& s) {
-    sum_of_parts<T, BM, BN, 8>(p, s, blockIdx.x * WARPS + threadIdx.x / 32, gridDim.x * WARPS);
+__device__ __forceinline__ void fixup(const Gemm& p, const Schedule& s) {
+    fixup<T, BM, BN, 8>(p, s, blockIdx.x * WARPS + threadIdx.x / 32, gridDim.x * WARPS);
 }
 
 /* The multiplying threads of the block alone. */
-__device__ inline void consumers_meet() { asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS) : "memory"); }
+__device__ inline void consumer_barrier() { asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS) : "memory"); }
 
 /* Where panels come from: memory that the producers read, or maps (tma.cu). */
 struct Copied {
     static constexpr bool MAPPED = false;
 };
 
-template <class T, bool MEETS, Layout LA, Layout LB, int MR, int NR, int WM, int WN, int LM, int LN, int STAGES,
+template <class T, bool FUSED_FIXUP, Layout LA, Layout LB, int MR, int NR, int WM, int WN, int LM, int LN, int STAGES,
           class From = Copied>
 __device__ __forceinline__ void products(const Gemm& p, const Schedule& s, const From& from = {}) {
     constexpr int BK = 8, BM = WM * LM * MR, BN = WN * LN * NR;
@@ -133,7 +133,7 @@ __device__ __forceinline__ void products(const Gemm& p, const Schedule& s, const
     Span span;
 
     if (threadIdx.x >= CONSUMERS) {
-        trade_registers<T>(true);
+        reallocate_registers<T>(true);
         u32 stage = 0, parity = 1;
         if constexpr (From::MAPPED) {
             if (threadIdx.x > CONSUMERS) return;
@@ -179,7 +179,7 @@ __device__ __forceinline__ void products(const Gemm& p, const Schedule& s, const
         if constexpr (COPIES) barrier_arrive(full + 8 * stage);
         if constexpr (STORES) barrier_arrive(full + 8 * stage);
     } else {
-        trade_registers<T>(false);
+        reallocate_registers<T>(false);
         int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
         int row = warp / WN * LM * MR + lane / LN * 4, column = warp % WN * LN * NR + lane % LN * 4;
         u32 a_offset = row * 4, b_offset = (BK * FeedA::PITCH + column) * 4;
@@ -243,11 +243,11 @@ __device__ __forceinline__ void products(const Gemm& p, const Schedule& s, const
                 });
             }
         }
-        if constexpr (MEETS) {
-            consumers_meet();
-            if (threadIdx.x == 0) s.meet();
-            consumers_meet();
-            sum_of_parts<T, BM, BN, 16>(p, s, blockIdx.x + threadIdx.x / 32 * gridDim.x, gridDim.x * WARPS);
+        if constexpr (FUSED_FIXUP) {
+            consumer_barrier();
+            if (threadIdx.x == 0) s.grid_barrier();
+            consumer_barrier();
+            fixup<T, BM, BN, 16>(p, s, blockIdx.x + threadIdx.x / 32 * gridDim.x, gridDim.x * WARPS);
         }
     }
 }

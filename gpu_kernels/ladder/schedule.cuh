@@ -3,11 +3,11 @@
  * Tiles that do not fill the last round of the grid would leave most of the device idle. So the first `cut` tiles are
  * cut along k: their panels, as one sequence, are dealt to the blocks in equal shares. The other tiles are dealt whole.
  * A share begins and ends within a tile, so a block leaves two partial tiles at most, in places of their own in `work`;
- * sum_of_parts() adds them. The same shape on the same device gives the same bits.
+ * fixup() adds them. The same shape on the same device gives the same bits.
  */
 struct Schedule {
     u32* work;    /* cut + grid partial tiles */
-    u32* arrived; /* where blocks meet: a word of the stream's own */
+    u32* barrier_counter; /* where blocks meet: a word of the stream's own */
     i64 tiles;    /* of the whole batch */
     i64 panels;   /* panels along k of a tile */
     i64 cut;      /* tiles cut along k: the first ones */
@@ -34,10 +34,10 @@ struct Schedule {
     /* All blocks have come so far: called by one thread of each. The first block adds so much that the top bit of the
      * word turns once all have, whatever it was before, so nobody has to reset it. All blocks of the grid run at the
      * same time (a cooperative launch). */
-    __device__ void meet() const {
+    __device__ void grid_barrier() const {
         __threadfence();
-        u32 before = atomicAdd(arrived, blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1);
-        while (!((*(volatile u32*)arrived ^ before) & 0x80000000u)) {}
+        u32 before = atomicAdd(barrier_counter, blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1);
+        while (!((*(volatile u32*)barrier_counter ^ before) & 0x80000000u)) {}
         __threadfence();
     }
 };

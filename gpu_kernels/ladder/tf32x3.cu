@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(256) tf32x3_split(const __grid_constant__ Spli
     for (i64 tile = blockIdx.x; tile < s.products * down * across; tile += gridDim.x) {
         i64 product = tile / (down * across), row = tile / across % down * EDGE, k = tile % across * EDGE;
         const float* from = s.x + product * s.batch;
-        if constexpr (!along_k(L)) {
+        if constexpr (!k_major(L)) {
             __syncthreads();
             for (int i = y; i < EDGE; i += 8)
                 if (row + x < s.rows && k + i < s.k) turned[x][i] = from[row + x + (k + i) * s.ld];
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(256) tf32x3_split(const __grid_constant__ Spli
 #pragma unroll
         for (int i = y; i < EDGE; i += 8) {
             if (row + i >= s.rows || k + x >= s.k) continue;
-            float value = along_k(L) ? from[(row + i) * s.ld + k + x] : turned[i][x], high = high_part(value);
+            float value = k_major(L) ? from[(row + i) * s.ld + k + x] : turned[i][x], high = high_part(value);
             to[(row + i) * s.pitch] = high;
             to[(row + i + s.rows) * s.pitch] = high_part(multiply_add(-1.0f, high, value));
         }

@@ -49,6 +49,6 @@ __global__ void __launch_bounds__(PRODUCERS + CONSUMERS, 1)
 }
 
 template <int BM, int BN>
-__global__ void __launch_bounds__(256) tma_sum(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s) {
-    sum_of_parts<F32, BM, BN>(p, s);
+__global__ void __launch_bounds__(256) tma_fixup(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s) {
+    fixup<F32, BM, BN>(p, s);
 }

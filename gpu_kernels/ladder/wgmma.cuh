@@ -3,8 +3,8 @@
  *
  * A tile is what boxes of 64 elements along memory (128 bytes, swizzled over 128) leave there (tma.cuh), K of it 64:
  *
- *     ALONG_K   rows of 64 k, one below the other; eight rows make 1 KiB
- *     ALONG_R   for every 64 rows a block of 64 k, each with its 64 rows side by side; eight k make 1 KiB
+ *     K_MAJOR   rows of 64 k, one below the other; eight rows make 1 KiB
+ *     MN_MAJOR   for every 64 rows a block of 64 k, each with its 64 rows side by side; eight k make 1 KiB
  *
  * Sums of a thread: (row, column) with row = 16 * warp + lane / 4 and 8 below, column = 8 * j + lane % 4 * 2 and the
  * next: d[4 * j + 0, 1] above, d[4 * j + 2, 3] below.
@@ -18,7 +18,7 @@ __device__ inline u64 tile_descriptor(u32 at) {
     return (u64)((at & 0x3ffff) >> 4) | (u64)(BOX_BYTES >> 4) << 16 | (u64)(1024 >> 4) << 32 | (u64)1 << 62;
 }
 /* From a step of 16 k to the next, in the units of a descriptor. */
-__device__ constexpr u64 step_of_16(Layout l) { return (along_k(l) ? 32 : 16 * 128) >> 4; }
+__device__ constexpr u64 step_of_16(Layout l) { return (k_major(l) ? 32 : 16 * 128) >> 4; }
 
 /* Before the first of a series: sums that were written by other instructions are there. */
 __device__ inline void wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
@@ -42,7 +42,7 @@ __device__ inline void multiply_bf16(float (&d)[128], u64 a, u64 b, int adds) {
                      TEN(6) TEN(7) TEN(8) TEN(9) TEN(10) TEN(11) "%120,%121,%122,%123,%124,%125,%126,%127},"
                  "  %128, %129, adds, 1, 1, %131, %132; }"
                  : SUMS64(0), SUMS64(64)
-                 : "l"(a), "l"(b), "r"(adds), "n"(!along_k(LA)), "n"(!along_k(LB)));
+                 : "l"(a), "l"(b), "r"(adds), "n"(!k_major(LA)), "n"(!k_major(LB)));
 }
 template <Layout LA, Layout LB>
 __device__ inline void multiply_bf16(float (&d)[64], u64 a, u64 b, int adds) {
@@ -50,7 +50,7 @@ __device__ inline void multiply_bf16(float (&d)[64], u64 a, u64 b, int adds) {
                  "  wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5)
                  "%60,%61,%62,%63}, %64, %65, adds, 1, 1, %67, %68; }"
                  : SUMS64(0)
-                 : "l"(a), "l"(b), "r"(adds), "n"(!along_k(LA)), "n"(!along_k(LB)));
+                 : "l"(a), "l"(b), "r"(adds), "n"(!k_major(LA)), "n"(!k_major(LB)));
 }
 
 template <Layout LA, Layout LB>
@@ -59,7 +59,7 @@ __device__ inline void multiply_bf16(float (&d)[32], u64 a, u64 b, int adds) {
                  "  wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" TEN() TEN(1) TEN(2) "%30,%31},"
                  "  %32, %33, adds, 1, 1, %35, %36; }"
                  : SUMS16(0), SUMS16(16)
-                 : "l"(a), "l"(b), "r"(adds), "n"(!along_k(LA)), "n"(!along_k(LB)));
+                 : "l"(a), "l"(b), "r"(adds), "n"(!k_major(LA)), "n"(!k_major(LB)));
 }
 
 /* d (64 x 128) += A (64 x 8) B (8 x 128) of floats, of which the tensor cores take 11 bits; both along k. */
@@ -77,7 +77,7 @@ __device__ inline void wgmma_done(float (&d)[64]) { asm volatile("" : SUMS64(0):
 /* A tile of R rows of an operand of 16-bit elements: boxes from (first_r, first_k) on. */
 template <Layout L, int R, class Load>
 __device__ inline void load_tile(u32 to, int first_r, int first_k, const Load& load) {
-    if constexpr (along_k(L)) {
+    if constexpr (k_major(L)) {
         load(to, first_k, first_r);
     } else {
 #pragma unroll

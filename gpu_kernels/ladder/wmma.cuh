@@ -14,7 +14,7 @@ struct Major<false> {
 };
 
 template <Layout L>
-using FragmentA = wmma::fragment<wmma::matrix_a, 16, 16, 16, half, typename Major<along_k(L)>::Order>;
+using FragmentA = wmma::fragment<wmma::matrix_a, 16, 16, 16, half, typename Major<k_major(L)>::Order>;
 template <Layout L>
-using FragmentB = wmma::fragment<wmma::matrix_b, 16, 16, 16, half, typename Major<!along_k(L)>::Order>;
+using FragmentB = wmma::fragment<wmma::matrix_b, 16, 16, 16, half, typename Major<!k_major(L)>::Order>;
 typedef wmma::fragment<wmma::accumulator, 16, 16, 16, float> Sums;

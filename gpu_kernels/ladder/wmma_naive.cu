@@ -33,7 +33,7 @@ __device__ inline void stage(u16* to, const u16* from, i64 ld, i64 rows, i64 k_l
 #pragma unroll
     for (int x = lane; x < 256; x += 32) {
         int line = x / 16, along = x % 16;
-        bool there = along_k(L) ? line < rows && along < k_left : along < rows && line < k_left;
+        bool there = k_major(L) ? line < rows && along < k_left : along < rows && line < k_left;
         to[x] = there ? __ldg(from + line * ld + along) : (u16)0;
     }
 }
@@ -45,9 +45,9 @@ __global__ void __launch_bounds__(128) wmma_naive(const Gemm p) {
     const Tile& t = tile_of<32, 32>(p);
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     i64 i = (i64)t.row * 32 + warp / 2 * 16, j = (i64)t.column * 32 + warp % 2 * 16;
-    const u16* a = (const u16*)p.a + t.product * p.a_batch + i * (along_k(LA) ? p.lda : 1);
-    const u16* b = (const u16*)p.b + t.product * p.b_batch + j * (along_k(LB) ? p.ldb : 1);
-    i64 a_step = along_k(LA) ? 1 : p.lda, b_step = along_k(LB) ? 1 : p.ldb, k = 0;
+    const u16* a = (const u16*)p.a + t.product * p.a_batch + i * (k_major(LA) ? p.lda : 1);
+    const u16* b = (const u16*)p.b + t.product * p.b_batch + j * (k_major(LB) ? p.ldb : 1);
+    i64 a_step = k_major(LA) ? 1 : p.lda, b_step = k_major(LB) ? 1 : p.ldb, k = 0;
     u16 *sa = staged[warp][0], *sb = staged[warp][1];
     FragmentA<LA> fa;
     FragmentB<LB> fb;

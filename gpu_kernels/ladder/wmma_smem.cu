@@ -41,7 +41,7 @@ struct WmmaWarp {
     /* The first element of a fragment: 16 rows (columns) from r on, step k of 16. */
     template <class Panel>
     __device__ static const half* first(u32 panel, int r, int k) {
-        constexpr bool ALONG = along_k(Panel::LAYOUT);
+        constexpr bool ALONG = k_major(Panel::LAYOUT);
         return (const half*)((const char*)panels + panel + Panel::Place::at(ALONG ? r : 16 * k, ALONG ? 2 * k : r / 8));
     }
 

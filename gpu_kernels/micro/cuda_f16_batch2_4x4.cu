@@ -62,8 +62,8 @@ __global__ void __launch_bounds__(128) batch2_paired(const __grid_constant__ Cal
         u32 fa[MR][U], fb[NR][U];
         load_fragment<Pair, MR, U, LA, EDGE>(fa, a, p.a_rs, p.a_cs, t.rows);
         load_fragment<Pair, NR, U, LB, EDGE>(fb, b, p.b_cs, p.b_rs, t.cols);
-        a += LA == PACKED ? (i64)(U * MR) : LA == ALONG_K ? (i64)U : U * p.a_cs;
-        b += LB == PACKED ? (i64)(U * NR) : LB == ALONG_K ? (i64)U : U * p.b_rs;
+        a += LA == PACKED ? (i64)(U * MR) : LA == K_MAJOR ? (i64)U : U * p.a_cs;
+        b += LB == PACKED ? (i64)(U * NR) : LB == K_MAJOR ? (i64)U : U * p.b_rs;
 #pragma unroll
         for (int u = 0; u < U; ++u) step(acc, fa, fb, u);
     }

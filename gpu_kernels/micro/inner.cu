@@ -34,8 +34,8 @@ __global__ void __launch_bounds__(128) inner(const __grid_constant__ Call p) {
         Acc fa[1][U], fb[1][U];
         load_fragment<Y, 1, U, LA, false>(fa, a, 0, p.a_cs, 1);
         load_fragment<Y, 1, U, LB, false>(fb, b, 0, p.b_rs, 1);
-        a += LA == ALONG_K ? (i64)U : U * p.a_cs;
-        b += LB == ALONG_K ? (i64)U : U * p.b_rs;
+        a += LA == K_MAJOR ? (i64)U : U * p.a_cs;
+        b += LB == K_MAJOR ? (i64)U : U * p.b_rs;
 #pragma unroll
         for (int u = 0; u < U; ++u) acc[0][0] = multiply_add(fa[0][u], fb[0][u], acc[0][0]);
     }

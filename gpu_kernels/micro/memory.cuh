@@ -45,9 +45,9 @@ __device__ inline i64 fresh(i64 stride) {
 /* How an operand lies in memory; R is its other dimension: rows of A, columns of B. */
 enum Layout {
     ANY,     /* any strides: one element a load */
-    ALONG_K, /* adjacent in k, 16-byte aligned */
-    ALONG_R, /* adjacent along R, aligned to the row of R elements or to 16 bytes */
-    PACKED,  /* as ALONG_R, and one k follows the other without a gap: the packed panel */
+    K_MAJOR, /* adjacent in k, 16-byte aligned */
+    MN_MAJOR, /* adjacent along R, aligned to the row of R elements or to 16 bytes */
+    PACKED,  /* as MN_MAJOR, and one k follows the other without a gap: the packed panel */
 };
 
 /* Steps of k to a turn of the loop: 16 bytes of them, but 4 at most, where an operand lies along k; 8 bytes where none does
@@ -58,7 +58,7 @@ __device__ constexpr int steps(Layout a, Layout b) {
 #if defined(__HIP__)
     if (sizeof(Elem) == 4) return 2; /* more than two floats, and the 8x8 tile spills on CDNA (clang 22) */
 #endif
-    int u = (a != ANY && b != ANY && (a == ALONG_K || b == ALONG_K) ? 16 : 8) / (int)sizeof(Elem);
+    int u = (a != ANY && b != ANY && (a == K_MAJOR || b == K_MAJOR) ? 16 : 8) / (int)sizeof(Elem);
     return u > 4 && sizeof(Elem) > 1 ? 4 : u;
 }
 
@@ -67,7 +67,7 @@ template <class Y, int R, int U, Layout L, bool EDGE>
 __device__ inline void load_fragment(typename Y::Acc (&f)[R][U], const typename Y::Elem* from, i64 r_stride,
                                      i64 k_stride, int count) {
     typedef typename Y::Elem Elem;
-    if constexpr (L == ALONG_K) {
+    if constexpr (L == K_MAJOR) {
         constexpr int BYTES = U * sizeof(Elem);
 #pragma unroll
         for (int r = 0; r < R; ++r) {
@@ -76,7 +76,7 @@ __device__ inline void load_fragment(typename Y::Acc (&f)[R][U], const typename 
 #pragma unroll
             for (int u = 0; u < U; ++u) f[r][u] = Y::word(w, u);
         }
-    } else if constexpr (L == ALONG_R || L == PACKED) {
+    } else if constexpr (L == MN_MAJOR || L == PACKED) {
         constexpr int BYTES = R * sizeof(Elem);
 #pragma unroll
         for (int u = 0; u < U; ++u) {

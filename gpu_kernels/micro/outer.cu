@@ -34,8 +34,8 @@ __global__ void __launch_bounds__(128, 1) outer(const __grid_constant__ Call p) 
         auto fetch = [&](Acc(&x)[MR][U], Acc(&y)[NR][U]) {
             load_fragment<Y, MR, U, LA, EDGE>(x, a, p.a_rs, p.a_cs, t.rows);
             load_fragment<Y, NR, U, LB, EDGE>(y, b, p.b_cs, p.b_rs, t.cols);
-            a += LA == PACKED ? (i64)(U * MR) : LA == ALONG_K ? (i64)U : U * p.a_cs;
-            b += LB == PACKED ? (i64)(U * NR) : LB == ALONG_K ? (i64)U : U * p.b_rs;
+            a += LA == PACKED ? (i64)(U * MR) : LA == K_MAJOR ? (i64)U : U * p.a_cs;
+            b += LB == PACKED ? (i64)(U * NR) : LB == K_MAJOR ? (i64)U : U * p.b_rs;
         };
         auto update = [&](const Acc(&x)[MR][U], const Acc(&y)[NR][U]) {
 #pragma unroll

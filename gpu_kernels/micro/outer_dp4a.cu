@@ -22,10 +22,10 @@
 /* f[r][g] holds element r of group g of 4 k, for U steps of k. */
 template <int R, int U, Layout L, bool EDGE>
 __device__ inline void load_groups(u32 (&f)[R][U / 4], const signed char* from, i64 r_stride, i64 k_stride, int count) {
-    if constexpr (L == ALONG_K) {
+    if constexpr (L == K_MAJOR) {
 #pragma unroll
         for (int r = 0; r < R; ++r) load_words<U>(f[r], from + r * r_stride);
-    } else if constexpr (L == ALONG_R || L == PACKED) {
+    } else if constexpr (L == MN_MAJOR || L == PACKED) {
 #pragma unroll
         for (int g = 0; g < U / 4; ++g) {
             u32 w[4][R / 4];
@@ -64,8 +64,8 @@ __global__ void __launch_bounds__(128) outer_dp4a(const __grid_constant__ Call p
         u32 fa[MR][U / 4], fb[NR][U / 4];
         load_groups<MR, U, LA, EDGE>(fa, a, p.a_rs, p.a_cs, t.rows);
         load_groups<NR, U, LB, EDGE>(fb, b, p.b_cs, p.b_rs, t.cols);
-        a += LA == PACKED ? (i64)(U * MR) : LA == ALONG_K ? (i64)U : U * p.a_cs;
-        b += LB == PACKED ? (i64)(U * NR) : LB == ALONG_K ? (i64)U : U * p.b_rs;
+        a += LA == PACKED ? (i64)(U * MR) : LA == K_MAJOR ? (i64)U : U * p.a_cs;
+        b += LB == PACKED ? (i64)(U * NR) : LB == K_MAJOR ? (i64)U : U * p.b_rs;
 #pragma unroll
         for (int g = 0; g < U / 4; ++g)
 #pragma unroll

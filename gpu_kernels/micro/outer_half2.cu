@@ -31,10 +31,10 @@ __device__ inline __half2 as_half2(u32 w) {
 /* f[r][u/2] holds element r at k = u (low) and u + 1 (high), for U steps. */
 template <int R, int U, Layout L, bool EDGE>
 __device__ inline void load_pairs(u32 (&f)[R][U / 2], const u16* from, i64 r_stride, i64 k_stride, int count) {
-    if constexpr (L == ALONG_K) {
+    if constexpr (L == K_MAJOR) {
 #pragma unroll
         for (int r = 0; r < R; ++r) load_words<2 * U>(f[r], from + r * r_stride);
-    } else if constexpr (L == ALONG_R || L == PACKED) {
+    } else if constexpr (L == MN_MAJOR || L == PACKED) {
 #pragma unroll
         for (int u = 0; u < U; u += 2) {
             u32 even[R / 2], odd[R / 2];
@@ -79,8 +79,8 @@ __global__ void __launch_bounds__(128, 1) outer_half2(const __grid_constant__ Ca
         auto fetch = [&](u32(&x)[MR][U / 2], u32(&y)[NR][U / 2]) {
             load_pairs<MR, U, LA, EDGE>(x, a, p.a_rs, p.a_cs, t.rows);
             load_pairs<NR, U, LB, EDGE>(y, b, p.b_cs, p.b_rs, t.cols);
-            a += LA == PACKED ? (i64)(U * MR) : LA == ALONG_K ? (i64)U : U * p.a_cs;
-            b += LB == PACKED ? (i64)(U * NR) : LB == ALONG_K ? (i64)U : U * p.b_rs;
+            a += LA == PACKED ? (i64)(U * MR) : LA == K_MAJOR ? (i64)U : U * p.a_cs;
+            b += LB == PACKED ? (i64)(U * NR) : LB == K_MAJOR ? (i64)U : U * p.b_rs;
         };
         auto update = [&](const u32(&x)[MR][U / 2], const u32(&y)[NR][U / 2]) {
 #pragma unroll

@@ -76,12 +76,17 @@ _MOST_K = 1 << 31
 
 @cache
 def _function(
-    name: str, layout_a: str, layout_b: str, device: int, block: ladder_table.Block | None = None, meets: bool = False
+    name: str,
+    layout_a: str,
+    layout_b: str,
+    device: int,
+    block: ladder_table.Block | None = None,
+    fused_fixup: bool = False,
 ):
     """The compiled kernel of a template instance; ``device`` is the current one."""
     row = ladder_table.BY_NAME[name]
-    entry = ladder_table.entry(row, layout_a, layout_b, block, meets)
-    function = _module(row.source, entry, device, meets).get_function(entry)
+    entry = ladder_table.entry(row, layout_a, layout_b, block, fused_fixup)
+    function = _module(row.source, entry, device, fused_fixup).get_function(entry)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
     if shared:
         function.max_dynamic_shared_size_bytes = shared
@@ -89,9 +94,9 @@ def _function(
 
 
 @cache
-def _sum_function(name: str, block: ladder_table.Block, device: int):
+def _fixup_function(name: str, block: ladder_table.Block, device: int):
     row = ladder_table.BY_NAME[name]
-    entry = ladder_table.sum_entry(row, block)
+    entry = ladder_table.fixup_entry(row, block)
     return _module(row.source, entry, device).get_function(entry)
 
 
@@ -102,29 +107,29 @@ def _split_function(name: str, layout: str, device: int):
     return _module(row.source, entry, device).get_function(entry)
 
 
-def _module(source: str, entry: str, device: int, meets: bool = False):
-    """``meets``: a launch begins once all its blocks can run at the same time, so that they may wait for each other."""
+def _module(source: str, entry: str, device: int, fused_fixup: bool = False):
+    """``fused_fixup``: the launch is cooperative, since its blocks wait for each other at a grid-wide barrier."""
     import cupy
 
     options = nvrtc.OPTIONS
-    if _trades_registers():
+    if _has_setmaxnreg():
         options += ("-arch=sm_90a",)  # CuPy itself would ask for sm_90, which has no setmaxnreg
     return cupy.RawModule(
         code=nvrtc.source(source, "ladder"),
         options=options,
         name_expressions=(entry,),
-        enable_cooperative_groups=meets,
+        enable_cooperative_groups=fused_fixup,
     )
 
 
-def _trades_registers() -> bool:
+def _has_setmaxnreg() -> bool:
     """Whether the device is one on which warps can hand registers over: exactly sm_90."""
     return cuda.backend().features == ("sm_90",)
 
 
 def _blocks(row: ladder_table.Rung) -> list[ladder_table.Block]:
     """Those of a rung that this device can run."""
-    return [block for block in row.blocks if _trades_registers() or not block.trades]
+    return [block for block in row.blocks if _has_setmaxnreg() or not block.setmaxnreg]
 
 
 def resources(rung: Rung) -> Resources:
@@ -209,15 +214,15 @@ def _launches(rung: Rung, operands, options, c):
             raise ShapeError(f"{rung.name} sums fewer than 2**31 products, k is {a.shape[-1]}: take smem_dbuf")
         arranged = Arranged(a, b, c0, c)
         fits, copied = gemm_launches.copied_by_feeds, _other_way
-        if row.mapped:
+        if row.loads_by_tma:
             fits, copied = gemm_tensor.along_rows, gemm_tensor.turned
-        elif row.tensor_blocks and not row.splits:
+        elif row.tensor_blocks and not row.splits_operands:
             fits, copied = gemm_tensor.mappable, gemm_tensor.padded
         a, b = (x if arranged.empty or fits(arranged, which) else copied(x, which) for which, x in enumerate((a, b)))
     begin = _tensor if row.tensor_blocks else _persistent if row.blocks else _plain
     shape = c.shape[-2], c.shape[-1], a.shape[-1]
     for layout_a, layout_b, products, call in gemm_launches.launches(row, a, b, c0, c, options.alpha, options.beta):
-        if row.mapped:
+        if row.loads_by_tma:
             layout_a, layout_b = ladder_table.row_major(row)
         yield Launch(begin(row, *shape, layout_a, layout_b, products), call, swapped, (a, b, c0))
 
@@ -244,25 +249,25 @@ def _persistent(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, l
     group = {"f32": 1, "f16": 2, "i8i32": 4}[row.types]
     choice = gemm_blocks.choose(row, _blocks(row), products, m, n, k, group, _processors(device))
     block = choice.block
-    function = _function(row.name, layout_a, layout_b, device, block, choice.meets)
+    function = _function(row.name, layout_a, layout_b, device, block, choice.fused_fixup)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
     grid, threads = (choice.grid,), (row.threads + _PRODUCERS,)
 
     def maps(call):
-        return gemm_tensor.maps_along_rows(block, row.bk, products, call) if row.mapped else ()
+        return gemm_tensor.maps_along_rows(block, row.bk, products, call) if row.loads_by_tma else ()
 
     if not choice.cut:
         schedule = gemm_blocks.schedule(choice)
         return lambda call: partial(
             function, grid, threads, (call.view(GEMM), schedule, *maps(call)), shared_mem=shared
         )
-    add = None if choice.meets else _sum_function(row.name, block, device)
+    add = None if choice.fused_fixup else _fixup_function(row.name, block, device)
     area = block.bm * block.bn
     part_bytes, sum_grid = 4 * (choice.cut + choice.grid) * area, (choice.cut * area // 1024,)
 
     def cut(call) -> None:
         parts = cupy.cuda.alloc(part_bytes)
-        schedule = gemm_blocks.schedule(choice, parts.ptr, _meeting_word(device) if choice.meets else 0)
+        schedule = gemm_blocks.schedule(choice, parts.ptr, _barrier_counter(device) if choice.fused_fixup else 0)
         arguments = call.view(GEMM), schedule
         function(grid, threads, (*arguments, *maps(call)), shared_mem=shared)
         if add is not None:
@@ -276,7 +281,7 @@ _PER_THREAD_STREAM = 2
 """The handle that stands for every thread's own default stream."""
 
 
-def _meeting_word(device: int) -> int:
+def _barrier_counter(device: int) -> int:
     """Address of a word by which the blocks of a launch meet (schedule.cuh). Each stream has its own, as launches that
     run at the same time must not share one."""
     import cupy
@@ -298,7 +303,7 @@ def _tensor(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layou
     function = _function(row.name, layout_a, layout_b, device, block)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
     threads = (block.threads,)
-    if not row.splits:
+    if not row.splits_operands:
 
         def begin(call):
             grid, arguments = gemm_tensor.arguments(block, row, layout_a, layout_b, products, call, processors)

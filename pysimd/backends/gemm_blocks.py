@@ -42,7 +42,7 @@ class Choice(NamedTuple):
     panels: int
     cut: int
     grid: int
-    meets: bool
+    fused_fixup: bool
     cycles: float
 
 
@@ -61,16 +61,16 @@ def choose(
         time = START + rounds * panels * panel
         choices.append(Choice(block, tiles, panels, 0, min(tiles, processors), False, time))
         last = tiles % processors
-        if not row.cuts or batch > 1 or last == 0:
+        if not row.split_k or batch > 1 or last == 0:
             continue
         cut = tiles if tiles < processors else last + processors
         grid = processors if tiles > processors else max(tiles, min(processors, tiles * panels // LEAST))
         if grid == tiles:
             continue  # every block would have one whole tile
-        meets = row.meets and tiles * block.bm * block.bn <= grid * row.threads * 4
+        fused_fixup = row.fused_fixup and tiles * block.bm * block.bn <= grid * row.threads * 4
         moved = 2 * (cut + grid) * block.bm * block.bn * 4
-        time = START + (MEET if meets else SUM) + tiles * panels * panel / grid + moved / PER_CYCLE
-        choices.append(Choice(block, tiles, panels, cut, grid, meets, time))
+        time = START + (MEET if fused_fixup else SUM) + tiles * panels * panel / grid + moved / PER_CYCLE
+        choices.append(Choice(block, tiles, panels, cut, grid, fused_fixup, time))
     return min(choices, key=lambda choice: choice.cycles)
 
 

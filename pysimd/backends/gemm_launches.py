@@ -29,15 +29,15 @@ def layout(arranged: Arranged, which: int) -> tuple[str, int] | None:
     along_k, along_r = strides[1 - which], strides[which]
     extent_r = (arranged.m, arranged.n)[which]
     if along_r == 1:
-        return "ALONG_R", along_k
+        return "MN_MAJOR", along_k
     if along_k == 1 or arranged.k <= 1:
-        return "ALONG_K", along_r
-    return ("ALONG_R", along_k) if extent_r == 1 else None
+        return "K_MAJOR", along_r
+    return ("MN_MAJOR", along_k) if extent_r == 1 else None
 
 
 def _wide(arranged: Arranged, which: int, name: str, ld: int) -> bool:
     """Whether all that lies along memory can be read in pieces of 16 bytes, none of which reaches past an operand."""
-    extent = arranged.k if name == "ALONG_K" else (arranged.m, arranged.n)[which]
+    extent = arranged.k if name == "K_MAJOR" else (arranged.m, arranged.n)[which]
     piece = 16 // arranged.sizes[which]
     lengths = (ld, extent, *(step[which] for _, step in arranged.dims))
     return not (arranged.operands[which].data.ptr % 16 or any(x % piece for x in lengths))
@@ -52,7 +52,7 @@ def copied_by_feeds(arranged: Arranged, which: int) -> bool:
     """Whether feed.cuh can bring A (0) or B (1): it holds what a thread reads of a panel, 512 rows by 32 k at most, as
     an offset of 32 bits from the panel's first element."""
     name, ld = layout(arranged, which)
-    reach = 512 * ld if name == "ALONG_K" else 32 * ld + 512
+    reach = 512 * ld if name == "K_MAJOR" else 32 * ld + 512
     return ld >= 0 and reach * arranged.sizes[which] < 1 << 32
 
 

@@ -23,7 +23,7 @@ def mappable(arranged: Arranged, which: int) -> bool:
     """Whether A (0) or B (1) can be described as it lies: rows start at multiples of 16 bytes and do not overlap."""
     name, ld = gemm_launches.layout(arranged, which)
     size, rows = arranged.sizes[which], (arranged.m, arranged.n)[which]
-    inner, outer = (arranged.k, rows) if name == "ALONG_K" else (rows, arranged.k)
+    inner, outer = (arranged.k, rows) if name == "K_MAJOR" else (rows, arranged.k)
     steps = [step[which] for _, step in arranged.dims]
     return (
         arranged.k > 0
@@ -58,7 +58,7 @@ def _by_columns(x):
 
 def along_rows(arranged: Arranged, which: int) -> bool:
     """Whether A (0) or B (1) lies along its rows and can be described as it lies."""
-    return gemm_launches.layout(arranged, which)[0] == "ALONG_R" and mappable(arranged, which)
+    return gemm_launches.layout(arranged, which)[0] == "MN_MAJOR" and mappable(arranged, which)
 
 
 def turned(x, which: int):
@@ -98,7 +98,7 @@ def arguments(block: TensorBlock, row: Rung, layout_a: str, layout_b: str, produ
     map_a = _map(p["a"], layout_a, p["m"], p["k"], p["lda"], products, p["a_batch"], block.bm, bk)
     map_b = _map(p["b"], layout_b, p["n"], p["k"], p["ldb"], products, p["b_batch"], block.bn // block.cluster, bk)
     grid, schedule = _schedule(block, -(-p["k"] // bk), products, p["m"], p["n"], processors)
-    maps = _with_map_c(call, (map_a, map_b), p, products) if row.tma_c else (map_a, map_b)
+    maps = _with_map_c(call, (map_a, map_b), p, products) if row.stores_by_tma else (map_a, map_b)
     return grid, (call.view(gemm_launches.GEMM), schedule, *maps)
 
 
@@ -110,7 +110,7 @@ def fields(call) -> dict[str, int]:
 def _schedule(block: TensorBlock, panels: int, products: int, m: int, n: int, processors: int):
     """The grid, and the Schedule of whole tiles."""
     tiles = products * -(-m // (block.bm * block.cluster)) * -(-n // block.bn)
-    blocks = min(tiles, processors // block.cluster) if block.stays else tiles
+    blocks = min(tiles, processors // block.cluster) if block.persistent else tiles
     return blocks * block.cluster, gemm_blocks.fields(tiles, panels, 0, blocks, GROUP // block.cluster)
 
 
@@ -118,7 +118,7 @@ def _map(pointer: int, layout: str, rows: int, k: int, ld: int, products: int, s
     """The tensor map of one operand of 16-bit elements, whose boxes are ``bk`` of k and 64 rows or, where they lie
     along k, ``box_rows``."""
     size, count = 2, products if step else 1
-    along_k = layout.startswith("ALONG_K")
+    along_k = layout.startswith("K_MAJOR")
     extents = (k, rows, count) if along_k else (rows, k, count)
     box = (bk, box_rows) if along_k else (64, bk)
     return tensor_maps.tensor_map(pointer, size, extents, (ld * size, step * size), box, SWIZZLE)

@@ -106,10 +106,10 @@ def layout(arranged: Arranged, which: int, tile: int, allowed: tuple[str, ...]) 
     k_axis = 1 - which
     strides, size = arranged.strides[which], arranged.sizes[which]
     along_k, along_r = strides[k_axis], strides[1 - k_axis]
-    if "ALONG_K" in allowed and along_k == 1 and arranged.alignment(which, k_axis) == 16:
-        return "ALONG_K"
-    if "ALONG_R" in allowed and along_r == 1 and arranged.alignment(which, 1 - k_axis) >= min(16, tile * size):
-        return "PACKED" if along_k == tile else "ALONG_R"
+    if "K_MAJOR" in allowed and along_k == 1 and arranged.alignment(which, k_axis) == 16:
+        return "K_MAJOR"
+    if "MN_MAJOR" in allowed and along_r == 1 and arranged.alignment(which, 1 - k_axis) >= min(16, tile * size):
+        return "PACKED" if along_k == tile else "MN_MAJOR"
     return "ANY"
 
 

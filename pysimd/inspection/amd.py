@@ -97,7 +97,7 @@ def _code(row: table.Kernel, entry: str, target: str) -> Code:
 
 def fast_entry(row: table.Kernel) -> str:
     """The template instance of a row for operands that are read in the widest pieces."""
-    return table.entry(row, "ALONG_K", "PACKED" if "PACKED" in row.layouts else "ALONG_K", False)
+    return table.entry(row, "K_MAJOR", "PACKED" if "PACKED" in row.layouts else "K_MAJOR", False)
 
 
 def inspect(kernel: MicroKernel, target: str | None) -> Inspection:

@@ -155,7 +155,7 @@ def compiled(source: str, entry: str, arch: int | str, folder: str = "micro") ->
 
 def fast_entry(row: table.Kernel) -> str:
     """The template instance of a row for operands that are read in the widest pieces."""
-    return table.entry(row, "ALONG_K", "PACKED" if "PACKED" in row.layouts else "ALONG_K", False, row.form == "wmma")
+    return table.entry(row, "K_MAJOR", "PACKED" if "PACKED" in row.layouts else "K_MAJOR", False, row.form == "wmma")
 
 
 def inspect(kernel: MicroKernel, target: str | None) -> Inspection:

@@ -41,7 +41,7 @@ def inspect(rung: Rung, target: str | None) -> Inspection:
         raise OptionError(f"target={target!r}: {row.name} is compiled for {row.requires} {or_newer}")
     if nvidia.missing():
         raise UnavailableError(nvidia.missing())
-    block = next((x for x in row.blocks if target == "sm_90a" or not x.trades), None)
+    block = next((x for x in row.blocks if target == "sm_90a" or not x.setmaxnreg), None)
     entry = ladder_table.entry(row, *ladder_table.row_major(row), block)
     try:
         code = nvidia.compiled(row.source, entry, target[3:], "ladder")

@@ -15,8 +15,13 @@ NAIVE = ladder_table.BY_NAME["wmma_naive"]
 ROWS = [row for row in ladder_table.RUNGS if row.lanes == 32]
 PIPELINES = [row for row in ROWS if row.stages]
 ARCHITECTURES = (75, 80, 90, "90a", 100)
-PAIRS = (("ALONG_K4", "ALONG_R4"), ("ALONG_R4", "ALONG_K4"), ("ALONG_K", "ALONG_R"), ("ALONG_R", "ALONG_K"))
-MIXED = (("ALONG_K4", "ALONG_R"), ("ALONG_R", "ALONG_K4"), ("ALONG_K", "ALONG_R4"))
+PAIRS = (
+    ("K_MAJOR_VEC4", "MN_MAJOR_VEC4"),
+    ("MN_MAJOR_VEC4", "K_MAJOR_VEC4"),
+    ("K_MAJOR", "MN_MAJOR"),
+    ("MN_MAJOR", "K_MAJOR"),
+)
+MIXED = (("K_MAJOR_VEC4", "MN_MAJOR"), ("MN_MAJOR", "K_MAJOR_VEC4"), ("K_MAJOR", "MN_MAJOR_VEC4"))
 
 
 def pairs(row, arch):
@@ -74,7 +79,7 @@ class TestPipelines:
         loop = compiled(row, a, b, arch).hot_loop("HMMA")
         turned = sum(x.name.startswith("LDSM.16.MT88") for x in loop)
         squares = sum(x.name.startswith("LDSM") for x in loop)
-        assert turned == squares // 2 * sum(layout.startswith("ALONG_R") for layout in (a, b))
+        assert turned == squares // 2 * sum(layout.startswith("MN_MAJOR") for layout in (a, b))
         assert not any(x.name.startswith(("MOVM", "PRMT")) for x in loop if a.endswith("4") and b.endswith("4"))
 
     def test_copies(self, row, a, b, arch):

@@ -55,9 +55,9 @@ class Kernel:
 
     launched: ClassVar[list[tuple]] = []
 
-    def __init__(self, name, layout_a, layout_b, device, block=None, meets=False):
+    def __init__(self, name, layout_a, layout_b, device, block=None, fused_fixup=False):
         self.row, self.layouts, self.block = ladder_table.BY_NAME[name], (layout_a, layout_b), block
-        self.meets = meets
+        self.fused_fixup = fused_fixup
 
     def __call__(self, grid, block, arguments, shared_mem=0):
         p = SimpleNamespace(**dict(zip(FIELDS, arguments[0].view(np.int64).tolist(), strict=True)))
@@ -75,13 +75,13 @@ class Kernel:
             assert panels == max(1, -(-p.k // 8))
             assert (share * grid[0] + longer, longer < grid[0]) == (cut * panels, True)
             assert bool(work) == bool(cut)
-            assert bool(word) == self.meets
+            assert bool(word) == self.fused_fixup
             batch, rest = divmod(all_tiles, tiles)
         assert rest == 0
         assert 0 < grid[0] < 1 << 31
         for which, layout in enumerate(self.layouts):
             if layout.endswith("4"):
-                extent = p.k if layout == "ALONG_K4" else (p.m, p.n)[which]
+                extent = p.k if layout == "K_MAJOR_VEC4" else (p.m, p.n)[which]
                 step = (p.a_batch, p.b_batch)[which]
                 assert not any(x % 4 for x in (extent, (p.lda, p.ldb)[which], step))
                 assert (p.a, p.b)[which] % 16 == 0
@@ -89,8 +89,8 @@ class Kernel:
             assert (p.c % 16, p.ldc % 4, p.c_batch % 4) == (0, 0, 0)
             assert not p.c0 or (p.c0 % 16, p.c0_rs % 4, p.c0_batch % 4, p.c0_cs) == (0, 0, 0, 1)
         for i in range(batch):
-            a_strides = (p.lda, 1) if self.layouts[0].startswith("ALONG_K") else (1, p.lda)
-            b_strides = (1, p.ldb) if self.layouts[1].startswith("ALONG_K") else (p.ldb, 1)
+            a_strides = (p.lda, 1) if self.layouts[0].startswith("K_MAJOR") else (1, p.lda)
+            b_strides = (1, p.ldb) if self.layouts[1].startswith("K_MAJOR") else (p.ldb, 1)
             a = strided(p.a + 4 * i * p.a_batch, (p.m, p.k), a_strides)
             b = strided(p.b + 4 * i * p.b_batch, (p.k, p.n), b_strides)
             result = alpha * (a @ b)
@@ -153,13 +153,13 @@ def test_pieces_of_16_bytes_where_all_is_aligned(run, rng):
     run(a, b, name="smem")
     run(a, b[:, :11])
     assert Kernel.launched == [
-        ("ALONG_K4", "ALONG_R4", True),
-        ("ALONG_K4", "ALONG_R4", True),
-        ("ALONG_R4", "ALONG_R4", True),
-        ("ALONG_K", "ALONG_R4", True),
-        ("ALONG_K", "ALONG_R4", True),  # rows of A aligned, but k is no multiple of 4
-        ("ALONG_K", "ALONG_R", True),
-        ("ALONG_K4", "ALONG_R", False),
+        ("K_MAJOR_VEC4", "MN_MAJOR_VEC4", True),
+        ("K_MAJOR_VEC4", "MN_MAJOR_VEC4", True),
+        ("MN_MAJOR_VEC4", "MN_MAJOR_VEC4", True),
+        ("K_MAJOR", "MN_MAJOR_VEC4", True),
+        ("K_MAJOR", "MN_MAJOR_VEC4", True),  # rows of A aligned, but k is no multiple of 4
+        ("K_MAJOR", "MN_MAJOR", True),
+        ("K_MAJOR_VEC4", "MN_MAJOR", False),
     ]
 
 
@@ -167,7 +167,7 @@ def test_the_swapped_call(run, rng):
     a, b, out = memory((8, 16), rng), memory((16, 12), rng), memory((12, 8))
     run(a, b, out=out.T)
     assert np.array_equal(out.T, a @ b)
-    assert Kernel.launched == [("ALONG_R4", "ALONG_K4", True)]
+    assert Kernel.launched == [("MN_MAJOR_VEC4", "K_MAJOR_VEC4", True)]
 
 
 def test_any_strides(run, rng):

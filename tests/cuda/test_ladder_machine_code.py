@@ -17,7 +17,7 @@ def instances(row, arch):
     """Pairs of layouts: all of them for one architecture, and what row-major arrays ask for everywhere."""
     if arch == 90:
         return list(itertools.product(ladder_table.layouts(row), repeat=2))
-    return list(dict.fromkeys([ladder_table.row_major(row), ("ALONG_K", "ALONG_R")]))
+    return list(dict.fromkeys([ladder_table.row_major(row), ("K_MAJOR", "MN_MAJOR")]))
 
 
 CASES = [
@@ -86,7 +86,7 @@ def test_barriers_of_a_tile(name, barriers):
 def test_generic_tile(tile):
     """reg_generic is a template: other tiles compile, and keep their ratio."""
     tm, tn = (int(x) for x in tile.split(", ")[3:])
-    code = machine.compiled("reg_generic.cu", f"reg_generic<ALONG_K, ALONG_R, {tile}>", 90, "ladder")
+    code = machine.compiled("reg_generic.cu", f"reg_generic<K_MAJOR, MN_MAJOR, {tile}>", 90, "ladder")
     loop = code.hot_loop("FFMA")
     read = sum(x.bytes_loaded("LDS.") for x in loop) / 4
     assert sum(x.name.startswith("FFMA") and not x.moves() for x in loop) / read == tm * tn / (tm + tn)

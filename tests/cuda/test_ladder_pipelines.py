@@ -16,14 +16,14 @@ needs_compiler = pytest.mark.skipif(bool(machine.missing()), reason=machine.miss
 ROWS = [row for row in ladder_table.RUNGS if (row.stages or row.blocks) and row.lanes == 1]
 INSTRUCTION = {"f32": "FFMA", "f16": "HFMA2", "i8i32": "IDP.4A"}
 GROUP = {"f32": 1, "f16": 2, "i8i32": 4}
-PAIRS = [ladder_table.row_major(ROWS[0]), ("ALONG_K", "ALONG_R"), ("ALONG_R4", "ALONG_K4")]
+PAIRS = [ladder_table.row_major(ROWS[0]), ("K_MAJOR", "MN_MAJOR"), ("MN_MAJOR_VEC4", "K_MAJOR_VEC4")]
 
 
 def cases():
     """Every block of every rung; where the registers are traded only sm_90a, else also the oldest that is served."""
     for row in ROWS:
         for block in row.blocks or (None,):
-            for arch in ("90a",) if block and block.trades else ("90a", 80):
+            for arch in ("90a",) if block and block.setmaxnreg else ("90a", 80):
                 every = row.name in ("cpasync", "f32_best", "h2_gemm", "i8_dp4a_gemm")
                 for pair in PAIRS if every else [ladder_table.row_major(row)]:
                     shape = f"{block.bm}x{block.bn}-" if block else ""
@@ -77,7 +77,7 @@ class TestMachineCode:
     def test_copies_pass_no_register(self, row, block, a, b, arch):
         code = compiled(row, block, a, b, arch)
         assert code.count("STG.E.128", "STG.E.64") > 0
-        if row.mapped:
+        if row.loads_by_tma:
             assert (code.count("UTMALDG.3D"), code.count("LDGSTS")) == (2, 0)
             return
         assert code.count("LDGSTS") > 0 or GROUP[row.types] > 1
@@ -93,10 +93,10 @@ def test_registers_are_traded_on_sm_90a_alone():
 
 
 @needs_compiler
-@pytest.mark.parametrize("row", [row for row in ROWS if row.cuts], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [row for row in ROWS if row.split_k], ids=lambda row: row.name)
 def test_sums_of_parts_compile(row):
     for block in row.blocks:
-        code = machine.compiled(row.source, ladder_table.sum_entry(row, block), 80, "ladder")
+        code = machine.compiled(row.source, ladder_table.fixup_entry(row, block), 80, "ladder")
         assert code.count("LDL", "STL") == 0
 
 
@@ -105,8 +105,8 @@ def test_sums_of_parts_compile(row):
 def test_blocks_that_meet(block):
     """They wait at one atomic operation, keep everything in registers and multiply with the same loop."""
     row = ladder_table.BY_NAME["f32_best"]
-    for arch in ("90a",) if block.trades else ("90a", 80):
-        code = machine.compiled(row.source, ladder_table.entry(row, *PAIRS[0], block, meets=True), arch, "ladder")
+    for arch in ("90a",) if block.setmaxnreg else ("90a", 80):
+        code = machine.compiled(row.source, ladder_table.entry(row, *PAIRS[0], block, fused_fixup=True), arch, "ladder")
         alone = compiled(row, block, *PAIRS[0], arch)
         assert code.count("LDL", "STL") == 0
         assert code.count("ATOMG") == 1
@@ -174,10 +174,10 @@ class TestChoice:
 
     def test_blocks_meet_where_c_is_small(self):
         for shape in ((64, 64, 4096), (128, 128, 16384), (256, 256, 4096)):
-            assert choose("f32_best", *shape).meets
-            assert not choose("streamk", *shape).meets
+            assert choose("f32_best", *shape).fused_fixup
+            assert not choose("streamk", *shape).fused_fixup
         for shape in ((1024, 1024, 1024), (8192, 8192, 8192), (4096, 4096, 64)):
-            assert not choose("f32_best", *shape).meets
+            assert not choose("f32_best", *shape).fused_fixup
 
     def test_shares(self):
         """begin_of and block_of of schedule.cuh, in Python: a panel belongs to the block within whose share it is."""
@@ -204,7 +204,7 @@ class TestChoice:
             r"/\*.*?\*/", "", re.search(r"struct Schedule \{(.*?)\n\};", text, re.DOTALL)[1], flags=re.DOTALL
         )
         fields = re.findall(r"^    (?:u32\*|i64|float) ([\w, ]+);", struct, re.MULTILINE)
-        assert fields == ["work", "arrived", "tiles", "panels", "cut", "share", "longer", "group", "one, zero"]
+        assert fields == ["work", "barrier_counter", "tiles", "panels", "cut", "share", "longer", "group", "one, zero"]
         assert gemm_blocks.SCHEDULE.itemsize == 8 * len(fields)
         given = gemm_blocks.fields(tiles=50, panels=7, cut=3, grid=4, group=8, work=64, word=16).view(np.int64)
         assert given[:-1].tolist() == [64, 16, 50, 7, 3, 5, 1, 8]

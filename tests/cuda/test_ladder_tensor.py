@@ -14,7 +14,7 @@ from pysimd.backends.launches import Arranged
 needs_compiler = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
 
 ROWS = [row for row in ladder_table.RUNGS if row.tensor_blocks]
-LAYOUTS = ("ALONG_K", "ALONG_R")
+LAYOUTS = ("K_MAJOR", "MN_MAJOR")
 
 
 def instances():
@@ -22,7 +22,7 @@ def instances():
     for row in ROWS:
         for block in row.tensor_blocks:
             every = row.name in ("wgmma", "wgmma_persistent", "wgmma_cluster") or block is row.tensor_blocks[-1]
-            for pair in itertools.product(LAYOUTS, repeat=2) if every and not row.splits else [LAYOUTS]:
+            for pair in itertools.product(LAYOUTS, repeat=2) if every and not row.splits_operands else [LAYOUTS]:
                 shape = f"{block.bm}x{block.bn}x{block.cluster}"
                 yield pytest.param(row, block, *pair, id=f"{row.name}-{shape}-{'-'.join(pair)}")
 
@@ -57,7 +57,7 @@ class TestMachineCode:
     def test_products_of_a_panel_are_asked_for_together(self, row, block, a, b):
         """All wgmma of the loop, and at most two waits: the compiler waits after each where it sees a danger."""
         code = compiled(row, block, a, b)
-        k = 8 if row.splits else 16
+        k = 8 if row.splits_operands else 16
         asked = [x for x in code.instructions if x.name.startswith("HGMMA")]
         assert all(x.text.startswith(f"HGMMA.64x{block.bn}x{k}.F32.") for x in asked)
         loop = code.hot_loop("HGMMA")
@@ -70,14 +70,14 @@ class TestMachineCode:
         asked = [x for x in compiled(row, block, a, b).instructions if x.name.startswith("HGMMA")]
         for operand, layout in (("A", a), ("B", b)):
             turned = {f".tnsp{operand}" in x.text for x in asked}
-            assert turned == {layout == "ALONG_R" and not row.splits}
+            assert turned == {layout == "MN_MAJOR" and not row.splits_operands}
 
     def test_boxes_come_by_the_accelerator(self, row, block, a, b):
         code = compiled(row, block, a, b)
         brought = [x.name for x in code.instructions if x.name.startswith("UTMALDG.3D")]
         assert any(".MULTICAST" in name for name in brought) == (block.cluster > 1)
         assert brought
-        assert (code.count("UTMASTG.3D") > 0) == row.tma_c
+        assert (code.count("UTMASTG.3D") > 0) == row.stores_by_tma
         assert code.count("USETMAXREG") == (2 if block.threads > 128 else 0)
 
 

@@ -105,13 +105,13 @@ def _fake(shape, size, strides=None, pointer=1 << 20):
 
 
 LAYOUTS = {
-    "rows": ((8, 64), (256, 4), "ALONG_K"),
+    "rows": ((8, 64), (256, 4), "K_MAJOR"),
     "packed panel": ((8, 64), (4, 32), "PACKED"),
-    "columns with gaps": ((8, 64), (4, 64), "ALONG_R"),
+    "columns with gaps": ((8, 64), (4, 64), "MN_MAJOR"),
     "rows of an odd length": ((8, 65), (260, 4), "ANY"),
     "backwards": ((8, 64), (256, -4), "ANY"),
     "all the same": ((8, 64), (0, 0), "ANY"),
-    "one row repeated": ((8, 64), (0, 4), "ALONG_K"),
+    "one row repeated": ((8, 64), (0, 4), "K_MAJOR"),
 }
 
 
@@ -120,9 +120,9 @@ def test_layout_of_a(case):
     shape, strides, expected = LAYOUTS[case]
     a, b, c = _fake(shape, 4, strides), _fake((shape[1], 8), 4), _fake((8, 8), 4)
     arranged = launches.Arranged(a, b, None, c)
-    assert launches.layout(arranged, 0, 8, ("ALONG_K", "ALONG_R", "PACKED")) == expected
+    assert launches.layout(arranged, 0, 8, ("K_MAJOR", "MN_MAJOR", "PACKED")) == expected
     a.data.ptr += 4
-    assert launches.layout(launches.Arranged(a, b, None, c), 0, 8, ("ALONG_K", "ALONG_R", "PACKED")) == "ANY"
+    assert launches.layout(launches.Arranged(a, b, None, c), 0, 8, ("K_MAJOR", "MN_MAJOR", "PACKED")) == "ANY"
 
 
 def test_many_batch_dimensions_are_cut_into_calls():

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "nothing")
 WRONG = AssertionError, simulator.SimulationError
 
 # What: kernel, text, what it is replaced by, m - mr (tiles stick out), layouts of A and B.
-FAST, ANY = ("ALONG_K", "PACKED"), ("ANY", "ANY")
+FAST, ANY = ("K_MAJOR", "PACKED"), ("ANY", "ANY")
 FAULTS = {
     "wrong operand": (
         "f32_outer_8x8",
@@ -68,7 +68,7 @@ MATRIX_FAULTS = {
 def refused(row, target, change, rng, m_more=0, layouts=None) -> bool:
     """Whether the changed kernel is found to be wrong."""
     family = dtypes.FAMILIES[row.types]
-    layouts = layouts or ("ALONG_K", "ALONG_K")
+    layouts = layouts or ("K_MAJOR", "K_MAJOR")
     m, n = row.mr + m_more, row.nr + m_more
     a = laid(moderate(rng, dtypes.dtype_of(family.a), (5, m, 45)), layouts[0], -1)
     b = laid(moderate(rng, dtypes.dtype_of(family.b), (5, 45, n)), layouts[1], -2)

@@ -31,7 +31,7 @@ IN_SCRATCH = {("hip_i8i32_outer_8x8", "gfx900")}
 @pytest.mark.parametrize(("row", "target"), CASES)
 def test_compiled_and_executed(row, target, rng):
     family = dtypes.FAMILIES[row.types]
-    layouts = ("ALONG_K", "PACKED" if "PACKED" in row.layouts else "ALONG_K")
+    layouts = ("K_MAJOR", "PACKED" if "PACKED" in row.layouts else "K_MAJOR")
     a = hip_simulated.laid(moderate(rng, dtypes.dtype_of(family.a), (3, row.mr, 43)), layouts[0], -1)
     b = hip_simulated.laid(moderate(rng, dtypes.dtype_of(family.b), (3, 43, row.nr)), layouts[1], -2)
     c = random_result(rng, dtypes.dtype_of(family.c), (3, row.mr, row.nr))

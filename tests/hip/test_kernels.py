@@ -31,10 +31,10 @@ every_row = pytest.mark.parametrize("row", table.KERNELS, ids=lambda row: row.na
 
 def fast(row):
     """The layouts that are read in the widest pieces."""
-    return "ALONG_K", "PACKED" if "PACKED" in row.layouts else "ALONG_K"
+    return "K_MAJOR", "PACKED" if "PACKED" in row.layouts else "K_MAJOR"
 
 
-def operands(row, m, k, n, rng, batch=(), layouts=("ALONG_K", "ALONG_K")):
+def operands(row, m, k, n, rng, batch=(), layouts=("K_MAJOR", "K_MAJOR")):
     family = dtypes.FAMILIES[row.types]
     a = moderate(rng, dtypes.dtype_of(family.a), (*batch, m, k))
     b = moderate(rng, dtypes.dtype_of(family.b), (*batch, k, n))
@@ -119,7 +119,7 @@ def test_broadcasting(row, rng):
     kernel = pysimd.kernel(row.name)
     family = dtypes.FAMILIES[row.types]
     for batch in BATCHES:
-        a = laid(moderate(rng, dtypes.dtype_of(family.a), (*batch.a, row.mr, 16)), "ALONG_K", -1)
+        a = laid(moderate(rng, dtypes.dtype_of(family.a), (*batch.a, row.mr, 16)), "K_MAJOR", -1)
         b = laid(moderate(rng, dtypes.dtype_of(family.b), (*batch.b, 16, row.nr)), fast(row)[1], -2)
         found = kernel.simulate(a, b, target=target).result
         assert found.shape == (*batch.result, row.mr, row.nr), batch.why
@@ -150,7 +150,7 @@ def test_same_bits_for_every_target(k, rng):
 def test_integer_extremes_and_wrapping(target):
     row = table.BY_NAME["hip_i8i32_outer_4x4"]
     for x, y in itertools.product((-128, 127), repeat=2):
-        a, b = laid(np.full((4, 300), x, np.int8), "ALONG_K", -1), np.full((300, 4), y, np.int8)
+        a, b = laid(np.full((4, 300), x, np.int8), "K_MAJOR", -1), np.full((300, 4), y, np.int8)
         for limit in (np.iinfo(np.int32).min, np.iinfo(np.int32).max):
             c = np.full((4, 4), limit, np.int32)
             check(product(row, a, b, c, target)[0], row.types, a, b, c)
@@ -174,7 +174,7 @@ def test_offsets_beyond_32_bits(name, target, rng):
     step = (1 << 31) + 64
     room = np.empty(step + 4 * 32, dtype)
     a = np.lib.stride_tricks.as_strided(room, (2, 4, 32), (step * dtype.itemsize, 32 * dtype.itemsize, dtype.itemsize))
-    values, b = operands(row, 4, 32, 4, rng, (2,), ("ALONG_K", "PACKED"))
+    values, b = operands(row, 4, 32, 4, rng, (2,), ("K_MAJOR", "PACKED"))
     a[...] = values
     check(product(row, a, b, None, target)[0], row.types, a, b)
 

@@ -81,9 +81,9 @@ def test_no_instruction_is_written_by_hand():
 
 
 SYMBOLS = {
-    "outer<F32, 8, 8, ALONG_K, PACKED, false>": "_Z5outerI3F32Li8ELi8EL6Layout1ELS1_3ELb0EEv4Call",
+    "outer<F32, 8, 8, K_MAJOR, PACKED, false>": "_Z5outerI3F32Li8ELi8EL6Layout1ELS1_3ELb0EEv4Call",
     "outer_dp4a<4, 4, ANY, ANY, true>": "_Z10outer_dp4aILi4ELi4EL6Layout0ELS0_0ELb1EEv4Call",
-    "wmma_tile<ANY, ALONG_K, false>": "_Z9wmma_tileIL6Layout0ELS0_1ELb0EEv4Call",
+    "wmma_tile<ANY, K_MAJOR, false>": "_Z9wmma_tileIL6Layout0ELS0_1ELb0EEv4Call",
     "batched<F16, 3, 3, 3, 3, 3, 128, CHUNK, false, SHARED, true, true>": (
         "_Z7batchedI3F16Li3ELi3ELi3ELi3ELi3ELi128EL6Source0ELb0ELS1_2ELb1ELb1EEv4Call"
     ),
