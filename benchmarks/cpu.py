@@ -33,8 +33,8 @@ import numpy as np
 from peers import peers, repeated
 
 import pysimd
-from pysimd import measure
-from pysimd.backends import cpu
+from pysimd.backends.cpu import implementation as cpu
+from pysimd.bench import tiles as measure
 
 #: (size, batch): in cache, and in memory.
 BATCHES = ((4, 64), (4, 1000), (4, 1_000_000), (8, 64), (8, 1000), (8, 1_000_000), (16, 64), (16, 1000), (16, 200_000))

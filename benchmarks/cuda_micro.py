@@ -31,9 +31,10 @@ from pysimd.gpu_kernels import table
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends import cuda, cuda_ladder
-from pysimd.backends.batched import tiling
-from pysimd.verify import verify
+from pysimd.backends.cuda import implementation as cuda
+from pysimd.backends.cuda.ladder import rungs as cuda_ladder
+from pysimd.backends.gpu.batched import tiling
+from pysimd.bench.verify import verify
 
 try:
     import torch

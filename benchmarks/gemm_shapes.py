@@ -17,8 +17,9 @@ import numpy as np
 from gpu_record import deliver, machine
 
 import pysimd
-from pysimd.backends import cuda_ladder, ladder_times
-from pysimd.verify import verify
+from pysimd.backends.cuda.ladder import rungs as cuda_ladder
+from pysimd.bench import ladder_times
+from pysimd.bench.verify import verify
 
 SHAPES = (
     (1000, 1000, 1000),  # m, n, k

@@ -24,9 +24,10 @@ from pysimd.hip_kernels import table
 
 import pysimd
 from pysimd import dtypes, sources
-from pysimd.backends import batched, hip
-from pysimd.backends.launches import CALL, Arranged
-from pysimd.verify import verify
+from pysimd.backends.gpu import batched
+from pysimd.backends.gpu.launches import CALL, Arranged
+from pysimd.backends.hip import implementation as hip
+from pysimd.bench.verify import verify
 
 PORTABLE = [row for row in table.KERNELS if row.requires == "gfx900"]
 K_LENGTHS = (0, 1, 2, 3, 5, 16, 17, 64, 255, 256)

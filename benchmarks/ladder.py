@@ -25,8 +25,9 @@ import numpy as np
 from gpu_record import deliver, machine, output
 
 import pysimd
-from pysimd import ladder_report
-from pysimd.backends import cuda_ladder, ladder_times
+from pysimd.backends.cuda.ladder import rungs as cuda_ladder
+from pysimd.bench import ladder as ladder_report
+from pysimd.bench import ladder_times
 
 SIZES = (1024, 2048, 4096, 8192)
 

@@ -26,8 +26,7 @@ from pathlib import Path
 from statistics import median
 
 import pysimd
-from pysimd import peaks
-from pysimd.backends import cpu_peaks
+from pysimd.bench import cpu_peaks, peaks
 
 SOURCE = Path(__file__).with_name("peaks_fma.c")
 WITHIN = 0.03

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pysimd
-from pysimd import plots
+from pysimd.report import plots
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"

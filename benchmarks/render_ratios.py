@@ -14,8 +14,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pysimd.report import Report, Row, side_by_side
-from pysimd.text import number
+from pysimd.report.compare import Report, Row, side_by_side
+from pysimd.report.text import number
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"

@@ -4,16 +4,16 @@ A microkernel computes one tile, ``C[mr,nr] += A[mr,K] @ B[K,nr]``. Pick one by 
 math-to-load ratio; or let ``matmul`` choose.
 """
 
-from . import backends as _folder  # loaded first: its name in this module shall be the function imported below
-from ._version import __version__
-from .api import matmul
-from .errors import DTypeError, OptionError, PysimdError, ShapeError, UnavailableError, UnknownKernelError
-from .gemm import gemm
-from .inspection import Inspection, inspect
-from .ladder import Rung, rung, rungs
-from .ratio import Ratio
-from .registry import Backend, MicroKernel, backends, kernel, kernels
-from .report import Report, compare
+from pysimd import backends as _folder  # loaded first: its name in this module shall be the function imported below
+from pysimd._version import __version__
+from pysimd.errors import DTypeError, OptionError, PysimdError, ShapeError, UnavailableError, UnknownKernelError
+from pysimd.gemm import gemm
+from pysimd.inspection import Inspection, inspect
+from pysimd.ladder import Rung, rung, rungs
+from pysimd.products import matmul
+from pysimd.ratio import Ratio
+from pysimd.registry import Backend, MicroKernel, backends, kernel, kernels
+from pysimd.report.compare import Report, compare
 
 del _folder
 

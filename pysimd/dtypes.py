@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from .errors import DTypeError
+from pysimd.errors import DTypeError
 
 
 @dataclass(frozen=True)

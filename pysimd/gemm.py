@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import api, arrays, dtypes, ladder, registry
-from .errors import DTypeError, OptionError, ShapeError
+from pysimd import dtypes, ladder, registry
+from pysimd import operands as arrays
+from pysimd import products as api
+from pysimd.errors import DTypeError, OptionError, ShapeError
 
 
 class Options(NamedTuple):
@@ -109,13 +111,13 @@ class _Tools(NamedTuple):
 
 def _tools(device: str) -> _Tools:
     if device == "cpu":
-        from .backends import cpu
+        from pysimd.backends.cpu import implementation as cpu
 
         def same(x, *_):
             return x
 
         return _Tools(arrays.as_numpy, lambda *_: nullcontext(), same, np.copyto, same, cpu.OFFERED)
-    from .backends import cupy_arrays as cupy
+    from pysimd.backends.gpu import cupy_arrays as cupy
 
     offered = registry.implementation(device).OFFERED
     return _Tools(cupy.as_cupy, cupy.place_of, cupy.readable, cupy.copy, cupy.like, offered)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from . import registry, sources
-from .errors import OptionError, UnavailableError
-from .ratio import Ratio
+from pysimd import registry, sources
+from pysimd.errors import OptionError, UnavailableError
+from pysimd.ratio import Ratio
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class Rung:
             ShapeError, DTypeError, OptionError: the operands do not fit; nothing was written.
             UnavailableError: this machine cannot run the rung.
         """
-        from .gemm import gemm  # which looks up rungs
+        from pysimd.gemm import gemm  # which looks up rungs
 
         return gemm(a, b, c, alpha=alpha, beta=beta, trans_a=trans_a, trans_b=trans_b, out=out, kernel=self)
 
@@ -111,7 +111,7 @@ def rungs(backend: str = "cuda") -> list[Rung]:
     """
     if backend != "cuda":
         raise OptionError(f"backend {backend!r} has no ladder: there is one for 'cuda'")
-    from .backends import cuda_ladder
+    from pysimd.backends.cuda.ladder import rungs as cuda_ladder
 
     return list(cuda_ladder.rungs())
 
@@ -136,7 +136,7 @@ def kernel_or_rung(name: str) -> registry.MicroKernel | Rung:
 
 def best(types: str, operands) -> Rung | None:
     """The rung that ``gemm`` takes for checked operands on a CUDA device; None: ``matmul`` does them."""
-    from .backends import cuda_ladder
+    from pysimd.backends.cuda.ladder import rungs as cuda_ladder
 
     *batch, m, n = operands.shape
     return cuda_ladder.best(types, m, n, operands.a.shape[-1], math.prod(batch))
@@ -145,6 +145,6 @@ def best(types: str, operands) -> Rung | None:
 def replay(a, b, c, out, options, kernel: str | None):
     """What a call of ``gemm`` gives that was seen before with arrays that lie in the same way, else None, and the key
     by which it is kept."""
-    from .backends import cuda_ladder
+    from pysimd.backends.cuda.ladder import rungs as cuda_ladder
 
     return cuda_ladder.replay(a, b, c, out, options, kernel)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes
-from .errors import UnavailableError, UnknownKernelError
-from .ratio import Ratio, tile_ratio
+from pysimd import dtypes
+from pysimd.errors import UnavailableError, UnknownKernelError
+from pysimd.ratio import Ratio, tile_ratio
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class MicroKernel:
                 f"{self.name} is no HIP kernel: the simulator runs machine code of AMD GPUs only; "
                 "pysimd.kernels('hip') lists what it can run"
             )
-        from .backends import hip_simulation
+        from pysimd.backends.hip import simulation as hip_simulation
 
         return hip_simulation.simulate(self, a, b, c, target)
 
@@ -159,7 +159,9 @@ class MicroKernel:
 
 
 def _implementations():
-    from .backends import cpu, cuda, hip
+    from pysimd.backends.cpu import implementation as cpu
+    from pysimd.backends.cuda import implementation as cuda
+    from pysimd.backends.hip import implementation as hip
 
     return (cpu, cuda, hip)
 

@@ -7,8 +7,8 @@ one way.
 
 from __future__ import annotations
 
-from .. import ladder
-from .counts import Inspection, Line
+from pysimd import ladder
+from pysimd.inspection.counts import Inspection, Line
 
 __all__ = ["Inspection", "Line", "inspect"]
 
@@ -34,13 +34,13 @@ def inspect(kernel, *, target: str | None = None) -> Inspection:
     """
     kernel = ladder.kernel_or_rung(kernel) if isinstance(kernel, str) else kernel
     if isinstance(kernel, ladder.Rung):
-        from . import rungs
+        from pysimd.inspection import rungs
 
         return rungs.inspect(kernel, target)
     if kernel.backend == "cpu":
-        from . import x86 as reader
+        from pysimd.inspection import x86 as reader
     elif kernel.backend == "cuda":
-        from . import nvidia as reader
+        from pysimd.inspection import nvidia as reader
     else:
-        from . import amd as reader
+        from pysimd.inspection import amd as reader
     return reader.inspect(kernel, target)

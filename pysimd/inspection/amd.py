@@ -6,12 +6,13 @@ import re
 from collections import Counter
 from functools import cache
 
-from ..backends import hip, hip_simulation
-from ..errors import OptionError
-from ..hip_kernels import table
-from ..registry import MicroKernel
-from ..simulator.counts import MACS_PER_LANE, macs_of_wave
-from .counts import LOAD, MOVE, MULTIPLY_ADD, SPILL, STORE, Inspection, Line
+from pysimd.backends.hip import implementation as hip
+from pysimd.backends.hip import simulation as hip_simulation
+from pysimd.errors import OptionError
+from pysimd.hip_kernels import table
+from pysimd.inspection.counts import LOAD, MOVE, MULTIPLY_ADD, SPILL, STORE, Inspection, Line
+from pysimd.registry import MicroKernel
+from pysimd.simulator.counts import MACS_PER_LANE, macs_of_wave
 
 DEFAULTS = ("gfx942", "gfx1100")
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ..backends import cuda, nvrtc
-from ..errors import OptionError, PysimdError, UnavailableError
-from ..gpu_kernels import table
-from ..registry import MicroKernel
-from .counts import LOAD, MOVE, MULTIPLY_ADD, SPILL, STORE, Inspection, Line
+from pysimd.backends.cuda import implementation as cuda
+from pysimd.backends.cuda import nvrtc
+from pysimd.errors import OptionError, PysimdError, UnavailableError
+from pysimd.gpu_kernels import table
+from pysimd.inspection.counts import LOAD, MOVE, MULTIPLY_ADD, SPILL, STORE, Inspection, Line
+from pysimd.registry import MicroKernel
 
 DEFAULT = "sm_90"
 

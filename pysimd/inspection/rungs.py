@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 
-from .. import dtypes
-from ..backends import cuda
-from ..errors import OptionError, UnavailableError
-from ..gpu_kernels import ladder_table
-from ..ladder import Rung
-from . import nvidia
-from .counts import LOAD, MULTIPLY_ADD, Inspection, Line
+from pysimd import dtypes
+from pysimd.backends.cuda import implementation as cuda
+from pysimd.errors import OptionError, UnavailableError
+from pysimd.gpu_kernels import ladder_table
+from pysimd.inspection import nvidia
+from pysimd.inspection.counts import LOAD, MULTIPLY_ADD, Inspection, Line
+from pysimd.ladder import Rung
 
 SCOPES = {1: "thread", 32: "warp", 128: "warpgroup"}
 

@@ -6,11 +6,11 @@ import ctypes
 import platform
 from functools import cache
 
-from .._cpu import ffi, lib
-from ..backends import cpu
-from ..errors import OptionError, UnavailableError
-from ..registry import MicroKernel
-from .counts import LOAD, MOVE, MULTIPLY_ADD, SPILL, STORE, Inspection, Line
+from pysimd._cpu import ffi, lib
+from pysimd.backends.cpu import implementation as cpu
+from pysimd.errors import OptionError, UnavailableError
+from pysimd.inspection.counts import LOAD, MOVE, MULTIPLY_ADD, SPILL, STORE, Inspection, Line
+from pysimd.registry import MicroKernel
 
 try:
     import iced_x86 as iced

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 import pysimd
-from pysimd import cli, dtypes, measure, verify
+from pysimd import dtypes
+from pysimd.bench import tiles as measure
+from pysimd.bench import verify
+from pysimd.cli import command as cli
 
 QUICK = ["--seconds", "0.001"]
 
@@ -520,7 +523,7 @@ def test_ladder_has_nothing_to_draw_in_a_list(pysimd_cli, tmp_path):
 @pytest.fixture
 def measured(monkeypatch):
     """The ladder as if it had been measured at two sizes."""
-    from pysimd import ladder_report
+    from pysimd.bench import ladder as ladder_report
 
     def made(sizes, seconds, say, types):
         say("measuring")

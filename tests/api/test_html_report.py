@@ -8,7 +8,9 @@ from html.parser import HTMLParser
 import pytest
 
 import pysimd
-from pysimd import html_report, peaks, report
+from pysimd.bench import peaks
+from pysimd.report import compare as report
+from pysimd.report import html as html_report
 
 NAMES = ["generic_f32_inner_4x4", "generic_f32_outer_4x4", "generic_f64_outer_4x4", "cuda_f32_outer_4x4"]
 VOID = {"meta", "i/"}

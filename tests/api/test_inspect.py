@@ -11,7 +11,8 @@ from pysimd.hip_kernels import table as hip_table
 
 import pysimd
 from pysimd import simulator
-from pysimd.backends import hip, nvrtc
+from pysimd.backends.cuda import nvrtc
+from pysimd.backends.hip import implementation as hip
 from pysimd.inspection import amd, nvidia, x86
 
 TARGETS = {"cpu": (None,), "cuda": ("sm_75", "sm_90"), "hip": ("gfx906", "gfx942", "gfx1100", "gfx1200")}

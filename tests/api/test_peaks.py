@@ -9,8 +9,10 @@ import pytest
 from guard import GuardedMemory
 
 import pysimd
-from pysimd import cli, measure, peaks
-from pysimd.backends import cpu, cpu_peaks
+from pysimd.backends.cpu import implementation as cpu
+from pysimd.bench import cpu_peaks, peaks
+from pysimd.bench import tiles as measure
+from pysimd.cli import command as cli
 from pysimd.inspection import x86
 
 

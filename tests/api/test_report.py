@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 import pysimd
-from pysimd import measure, peaks, plots, report, rooflines, text
-from pysimd.verify import verify
+from pysimd.bench import peaks
+from pysimd.bench import tiles as measure
+from pysimd.bench.verify import verify
+from pysimd.report import compare as report
+from pysimd.report import plots, rooflines, text
 
 NAMES = ["generic_f32_inner_4x4", "generic_f32_outer_4x4"]
 
@@ -153,7 +156,7 @@ def test_side_by_side_puts_inner_first_and_keeps_targets_together():
 
 
 def test_backends_stays_a_function_when_the_folder_of_that_name_is_loaded():
-    import pysimd.backends.cpu
+    import pysimd.backends.cpu.implementation
 
     assert len(pysimd.backends()) == len(pysimd.backends()) == 3
 
@@ -366,7 +369,7 @@ def test_verify_any_batch_and_k(batch, k):
 
 
 def test_verify_in_pieces_is_the_same(product, monkeypatch):
-    from pysimd import verify as module
+    from pysimd.bench import verify as module
 
     a, b, c = product
     whole = verify("f32", a, b, None, c)

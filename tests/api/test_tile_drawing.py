@@ -6,8 +6,8 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 import pysimd
-from pysimd import tile_drawing
 from pysimd.inspection import x86
+from pysimd.report import tile_drawing
 
 CPU = [kernel for kernel in pysimd.kernels("cpu") if kernel.form == "outer"]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -59,7 +59,7 @@ def test_every_kernel_is_drawn(kernel):
 @pytest.mark.parametrize("name", ["sse_f32_outer_4x4", "avx512_f32_outer_14x32", "cuda_f16f32_wmma_16x16"])
 def test_drawn_with_matplotlib(tmp_path, name):
     pytest.importorskip("matplotlib")
-    from pysimd import plots
+    from pysimd.report import plots
 
     drawn = tile_drawing.tile(pysimd.kernel(name))
     plots.register_tile(drawn, tmp_path / "tile.svg")

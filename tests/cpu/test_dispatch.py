@@ -9,7 +9,7 @@ from cases import few
 from process import RUNNER, output_of, run_python
 
 import pysimd
-from pysimd.backends import cpu
+from pysimd.backends.cpu import implementation as cpu
 
 TARGETS = ["generic", "sse", "avx", "avx2", "avx512", "avx512vnni", "avx512bf16"]
 CHOSEN = {  # (target, types): kernel of a product with 4, 8, 16 and 100 columns
@@ -34,7 +34,7 @@ COLUMNS = (4, 8, 16, 100)
 
 REPORT = """
 import pysimd
-from pysimd.backends import cpu
+from pysimd.backends.cpu import implementation as cpu
 for types in cpu.OFFERED:
     print(types, *[cpu.chosen(types, n).name for n in (4, 8, 16, 100)])
 print("available", *sorted({k.target for k in pysimd.kernels("cpu") if k.available}))
@@ -97,7 +97,7 @@ def test_bad_number_of_threads(value):
 
 
 def test_number_of_threads():
-    show = "from pysimd.backends import cpu; print(cpu.default_threads())"
+    show = "from pysimd.backends.cpu import implementation as cpu; print(cpu.default_threads())"
     assert output_of("-c", show, PYSIMD_NUM_THREADS="3").strip() == "3"
     assert int(output_of("-c", show, PYSIMD_NUM_THREADS="")) >= 1
 

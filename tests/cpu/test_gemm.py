@@ -8,7 +8,7 @@ from reference import random_operand, random_result
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends import cpu
+from pysimd.backends.cpu import implementation as cpu
 
 FACTORS = tuple(itertools.product((1.0, 0.0, -1.5, 2), (0.0, 1, 0.75)))
 TYPES = cpu.OFFERED

@@ -10,7 +10,7 @@ from reference import check, random_operand
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends import cpu
+from pysimd.backends.cpu import implementation as cpu
 
 TYPES = cpu.OFFERED
 

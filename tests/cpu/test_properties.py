@@ -7,7 +7,7 @@ from reference import check, random_operand, random_result
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends import cpu
+from pysimd.backends.cpu import implementation as cpu
 
 KERNELS = pysimd.kernels("cpu", available=True)
 TYPES = [t for t in cpu.OFFERED if dtypes.dtype_of(dtypes.FAMILIES[t].a).name != "uint16"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import pysimd
-from pysimd.backends import cpu
+from pysimd.backends.cpu import implementation as cpu
 
 KERNELS = pysimd.kernels("cpu")
 PROMISED = """

@@ -11,7 +11,7 @@ from reference import check, random_operand
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends import cpu
+from pysimd.backends.cpu import implementation as cpu
 
 CASES = [  # batch, m, k, n: cut by products, by rows of tiles, and not at all
     ((7,), 4, 4, 4),

@@ -6,7 +6,8 @@ import pytest
 from pysimd.gpu_kernels import table
 
 import pysimd
-from pysimd.backends import cuda, cuda_peaks
+from pysimd.backends.cuda import implementation as cuda
+from pysimd.bench import cuda_peaks
 
 compiles = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
 on_gpu = pytest.mark.skipif(not cuda.backend().available, reason=cuda.backend().reason or "nothing")
@@ -102,7 +103,7 @@ def test_every_word_is_loaded_once_a_turn(memory, word):
 
 @on_gpu
 def test_peaks_of_this_device():
-    from pysimd import peaks
+    from pysimd.bench import peaks
 
     found = peaks.peaks("cuda", fresh=True)
     of_f32 = next(x for x in found.peaks if (x.types, x.instruction) == ("f32", "FFMA"))

@@ -431,7 +431,7 @@ class TestPlans:
 
     def test_little_python_the_second_time(self, gpu_rng, monkeypatch):
         """No operand is looked at again."""
-        from pysimd.backends import cuda_ladder
+        from pysimd.backends.cuda.ladder import rungs as cuda_ladder
 
         a, b = random(gpu_rng, (1024, 1024)), random(gpu_rng, (1024, 1024))
         first = pysimd.gemm(a, b)

@@ -13,7 +13,8 @@ import pytest
 from pysimd.gpu_kernels import ladder_table
 
 import pysimd
-from pysimd.backends import cuda_ladder, gemm_launches
+from pysimd.backends.cuda.ladder import launches as gemm_launches
+from pysimd.backends.cuda.ladder import rungs as cuda_ladder
 
 gemm = sys.modules["pysimd.gemm"]
 SHAPES = ((8, 12, 4), (5, 7, 3), (1, 6, 5), (6, 1, 5), (4, 4, 1), (1, 1, 1), (3, 2, 0))

@@ -9,7 +9,9 @@ import pytest
 from pysimd.gpu_kernels import ladder_table
 
 import pysimd
-from pysimd.backends import cuda, gemm_blocks, gemm_tensor
+from pysimd.backends.cuda import implementation as cuda
+from pysimd.backends.cuda.ladder import schedule as gemm_blocks
+from pysimd.backends.cuda.ladder import tensor as gemm_tensor
 
 needs_compiler = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
 

@@ -7,7 +7,8 @@ import pytest
 from pysimd.gpu_kernels import ladder_table
 
 import pysimd
-from pysimd import dtypes, ladder_report
+from pysimd import dtypes
+from pysimd.bench import ladder as ladder_report
 
 LABELS = ("step", "covers", "contract", "tile", "regs", "per k", "ratio", "rounding", "needs", "idea", "lanes")
 LABELS += ("launch", "smem")

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from pysimd.gpu_kernels import ladder_table
 
-from pysimd.backends import gemm_tensor, tensor_maps
-from pysimd.backends.launches import Arranged
+from pysimd.backends.cuda import tensor_maps
+from pysimd.backends.cuda.ladder import tensor as gemm_tensor
+from pysimd.backends.gpu.launches import Arranged
 
 needs_compiler = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
 

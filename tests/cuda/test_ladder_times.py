@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import pysimd
-from pysimd import ladder_report
-from pysimd.backends import cuda, cuda_ladder, ladder_times
+from pysimd.backends.cuda import implementation as cuda
+from pysimd.backends.cuda.ladder import rungs as cuda_ladder
+from pysimd.bench import ladder as ladder_report
+from pysimd.bench import ladder_times
 
 SECONDS = {"cuBLAS": 1e-3, "smem": 4e-3, "naive": 2.0, "cuBLAS, 16-bit C": 2e-3, "mma_sync": 3e-3, "wgmma": 5e-3}
 

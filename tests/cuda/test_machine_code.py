@@ -4,7 +4,7 @@ import cuda_machine_code as machine
 import pytest
 from pysimd.gpu_kernels import table
 
-from pysimd.backends import batched
+from pysimd.backends.gpu import batched
 from pysimd.ratio import tile_ratio
 
 pytestmark = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")

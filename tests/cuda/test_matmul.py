@@ -12,7 +12,7 @@ from reference import check, moderate
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends import cuda
+from pysimd.backends.cuda import implementation as cuda
 
 pytestmark = pytest.mark.skipif(bool(cuda_arrays.WHY_NOT), reason=cuda_arrays.WHY_NOT or "nothing")
 

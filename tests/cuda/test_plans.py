@@ -5,7 +5,7 @@ import types
 import numpy as np
 import pytest
 
-from pysimd.backends import plans
+from pysimd.backends.gpu import plans
 
 pytest.importorskip("cupy")
 

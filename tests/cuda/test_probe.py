@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pysimd.backends import cupy_probe
+from pysimd.backends.gpu import cupy_probe
 
 
 class CUDARuntimeError(RuntimeError):

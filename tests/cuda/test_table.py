@@ -11,7 +11,8 @@ from pysimd.gpu_kernels import table
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends import batched, launches, nvrtc
+from pysimd.backends.cuda import nvrtc
+from pysimd.backends.gpu import batched, launches
 from pysimd.ratio import tile_ratio
 
 MICRO = files("pysimd.gpu_kernels").joinpath("micro")

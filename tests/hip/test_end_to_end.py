@@ -19,7 +19,7 @@ if not WHY_NOT and hiprtc.library() is None:
     WHY_NOT = "libamdhip64.so.5 is not installed: apt install libamdhip64-5"
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "nothing")
 
-SCRIPT = Path(__file__).parents[1] / "rocm_end_to_end.py"
+SCRIPT = Path(__file__).parents[1] / "scripts" / "rocm_end_to_end.py"
 
 
 @pytest.fixture(scope="module")

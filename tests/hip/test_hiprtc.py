@@ -13,7 +13,8 @@ from pysimd.hip_kernels import table
 from reference import check, moderate, random_result
 
 from pysimd import dtypes, simulator
-from pysimd.backends import hip, hip_simulation
+from pysimd.backends.hip import implementation as hip
+from pysimd.backends.hip import simulation as hip_simulation
 
 WHY_NOT = "libamdhip64.so.5 is not installed: apt install libamdhip64-5" if hiprtc.library() is None else ""
 WHY_NOT = WHY_NOT or machine.missing()

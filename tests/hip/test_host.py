@@ -11,8 +11,10 @@ import pytest
 from hip_machine_code import missing
 
 import pysimd
-from pysimd import cli, simulator
-from pysimd.backends import cupy_probe, hip
+from pysimd import simulator
+from pysimd.backends.gpu import cupy_probe
+from pysimd.backends.hip import implementation as hip
+from pysimd.cli import command as cli
 
 needs_compiler = pytest.mark.skipif(bool(missing()), reason=missing() or "nothing")
 

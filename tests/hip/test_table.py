@@ -12,8 +12,9 @@ from pysimd.hip_kernels import table
 
 import pysimd
 from pysimd import dtypes, sources
-from pysimd.backends import batched, hip
-from pysimd.backends.launches import BATCH, Arranged
+from pysimd.backends.gpu import batched
+from pysimd.backends.gpu.launches import BATCH, Arranged
+from pysimd.backends.hip import implementation as hip
 from pysimd.ratio import tile_ratio
 
 HIP = files("pysimd.hip_kernels")

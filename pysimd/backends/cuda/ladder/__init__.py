@@ -1,0 +1,1 @@
+"""The GPU GEMM ladder on CUDA devices."""

@@ -1,0 +1,90 @@
+"""Descriptions of matrices for the tensor memory accelerator of CUDA devices, sm_90 (gpu_kernels/ladder/tma.cuh).
+
+The driver makes them (``cuTensorMapEncodeTiled``); CuPy has no call for that, so ctypes asks its library.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from functools import cache, lru_cache
+
+import numpy as np
+
+from pysimd.errors import UnavailableError
+
+TENSOR_MAP = np.dtype("V128")
+"""The bytes of one CUtensorMap: CuPy passes an array of one such element by value."""
+
+ALIGNMENT = 16
+"""Bytes of which addresses and steps between rows and products are multiples."""
+
+MOST = 1 << 31
+"""Extents are smaller: coordinates are signed and have 32 bits."""
+
+_UNSIGNED = {1: 0, 2: 1, 4: 2}
+"""CUtensorMapDataType of an element by its size: bits are moved, nothing is computed."""
+
+_SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
+"""CUtensorMapSwizzle by the bytes within which pieces of 16 change places."""
+
+_PROMOTION_256 = 3
+
+
+@cache
+def _encode():
+    name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+    try:
+        function = ctypes.CDLL(name).cuTensorMapEncodeTiled
+    except (OSError, AttributeError) as problem:
+        message = f"{name} has no cuTensorMapEncodeTiled: update the driver to CUDA 12 or newer"
+        raise UnavailableError(message) from problem
+    function.restype = ctypes.c_int
+    return function
+
+
+@lru_cache(maxsize=1024)  # the driver takes microseconds for each
+def tensor_map(
+    pointer: int,
+    itemsize: int,
+    extents: tuple[int, int, int],
+    steps: tuple[int, int],
+    box: tuple[int, int],
+    swizzle: int,
+) -> np.ndarray:
+    """A CUtensorMap of matrices, one a product.
+
+    Args:
+        pointer: address of the first element, a multiple of ``ALIGNMENT``.
+        itemsize: bytes of an element.
+        extents: elements along memory, across it, and products.
+        steps: bytes from row to row and from product to product, multiples of ``ALIGNMENT``; where an extent is 1, any.
+        box: elements along memory and across it that one copy brings, at most 256 each.
+        swizzle: bytes of a row of the box within which pieces of 16 are stored in an order that depends on the row;
+            0: as they lie.
+    """
+    row = -(-extents[0] * itemsize // ALIGNMENT) * ALIGNMENT
+    steps = tuple(step if n > 1 else row for n, step in zip(extents[1:], steps, strict=True))
+    storage = np.zeros(128 + 64, np.uint8)
+    start = -storage.ctypes.data % 64  # where the driver demands it
+    result = storage[start : start + 128]
+    status = _encode()(
+        ctypes.c_void_p(result.ctypes.data),
+        ctypes.c_int(_UNSIGNED[itemsize]),
+        ctypes.c_uint32(3),
+        ctypes.c_void_p(pointer),
+        (ctypes.c_uint64 * 3)(*extents),
+        (ctypes.c_uint64 * 2)(*steps),
+        (ctypes.c_uint32 * 3)(*box, 1),
+        (ctypes.c_uint32 * 3)(1, 1, 1),
+        ctypes.c_int(0),
+        ctypes.c_int(_SWIZZLES[swizzle]),
+        ctypes.c_int(_PROMOTION_256),
+        ctypes.c_int(0),  # elements outside are 0
+    )
+    if status:
+        raise RuntimeError(
+            f"cuTensorMapEncodeTiled returned {status} for {extents} elements of {itemsize} bytes at {pointer:#x}, "
+            f"steps {steps}, box {box}, swizzle {swizzle}"
+        )
+    return result.view(TENSOR_MAP)

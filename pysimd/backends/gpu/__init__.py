@@ -1,0 +1,1 @@
+"""What the CUDA and the HIP backend share."""

@@ -1,0 +1,83 @@
+"""Batches of small products: the instance of gpu_kernels/micro/batched.cu for operands, and its launches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+from pysimd import dtypes
+from pysimd.backends.gpu.launches import BATCH, MOST_TILES, Arranged
+from pysimd.gpu_kernels import table
+
+
+def takes(m: int, n: int, k: int) -> bool:
+    """Whether products of this size are small enough."""
+    return max(m, n) <= table.BATCHED_MOST_MN and k <= table.BATCHED_MOST_K
+
+
+@cache
+def tiling(types: str, m: int, n: int, k: int) -> tuple[int, int, int]:
+    """Rows and columns of C for a thread, and products for a block, in batched.cu; found by measuring on an H200."""
+    family = dtypes.FAMILIES[types]
+    size, size_c = dtypes.dtype_of(family.a).itemsize, dtypes.dtype_of(family.c).itemsize
+    vector = 16 // size_c
+    small = m * n <= 256
+    if n % max(4, vector) == 0:  # rows of C go out in whole pieces
+        tn = max(4, vector)
+        tm = (2 if m * n <= 64 else 8) if types == "f16" else (1 if m * n <= 16 else 2 if small else 4)
+    elif m * n <= 25:
+        tm, tn = m, n
+    else:
+        widest, most = (3, 9) if size == 8 else (6, 24 if small else 48)
+        tn = -(-n // -(-n // widest))
+        tm = -(-m // -(-m // max(1, most // tn)))
+    tm = min(tm, m)
+    lanes = -(-m // tm) * -(-n // tn)
+    whole = math.lcm(*(16 // math.gcd(16, e * s) for e, s in ((m * k, size), (k * n, size), (m * n, size_c))))
+    bytes_each = max((m * k + k * n) * size, m * n * size_c)
+    products = max(1, min(128 // lanes, 24_000 // bytes_each))
+    return tm, tn, -(-products // whole) * whole
+
+
+def instance(types: str, arranged: Arranged) -> table.Batched:
+    """What is compiled for these operands."""
+    tm, tn, products = tiling(types, arranged.m, arranged.n, arranged.k)
+    size, size_c = arranged.sizes[0], arranged.sizes[3]
+    m, n, k = arranged.m, arranged.n, arranged.k
+
+    def shared_bytes(count):
+        return max(count * (m * k + k * n) * size + 32, count * m * n * size_c)
+
+    fits = shared_bytes(products) <= table.BATCHED_SHARED_BYTES
+    while shared_bytes(products) > table.BATCHED_SHARED_BYTES and products > 1:
+        products //= 2
+    sources, turned = [], []
+    for which in (0, 1):
+        rows, columns = arranged.strides[which]
+        shape = arranged.operands[which].shape[-2:]
+        turned.append(abs(rows) < abs(columns) if min(shape) > 1 else shape[0] > 1)
+        by_rows, by_columns = ((shape[1], 1), (1, shape[0]))
+        natural = tuple(s if n > 1 else 0 for s, n in zip(by_columns if turned[-1] else by_rows, shape, strict=True))
+        dense = (
+            (rows, columns) == natural and arranged.contiguous(which) and arranged.operands[which].data.ptr % 16 == 0
+        )
+        if arranged.batch and all(step[which] == 0 for _, step in arranged.dims):
+            sources.append("SHARED")
+        else:
+            sources.append("CHUNK" if dense and fits else "STRIDED")
+    natural = tuple(s if length > 1 else 0 for s, length in ((n, m), (1, n)))
+    whole = (
+        fits and arranged.strides[3] == natural and arranged.contiguous(3) and arranged.operands[3].data.ptr % 16 == 0
+    )
+    return table.Batched(types, m, n, k, tm, tn, products, sources[0], turned[0], sources[1], turned[1], whole)
+
+
+def launches(types: str, a, b, c, function: Callable, most_threads: int | None = None):
+    """Functions and arguments that do ``c = a @ b``; ``function`` compiles an entry of batched.cu."""
+    arranged = Arranged(a, b, None, c)
+    made = instance(types, arranged)
+    compiled = function(made.entry)
+    most = MOST_TILES if most_threads is None else min(MOST_TILES, most_threads // made.threads * made.products)
+    for call in arranged.calls(False, most_tiles=most):
+        yield compiled, (-(-int(call[BATCH]) // made.products),), (made.threads,), call

@@ -1,0 +1,121 @@
+"""HIP kernels in the simulator: the host's part of a call as on a GPU, NumPy arrays for its memory.
+
+Launch after launch, what runs is the machine code that a compiler made for the target. It is slow, says nothing of
+time, and is never taken in place of a GPU: only ``MicroKernel.simulate`` comes here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+
+from pysimd import operands as arrays
+from pysimd import simulator
+from pysimd.backends.gpu.launches import Arranged
+from pysimd.backends.hip import implementation as hip
+from pysimd.errors import DTypeError, OptionError, UnavailableError
+from pysimd.hip_kernels import table
+from pysimd.registry import MicroKernel
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What a simulated call did.
+
+    Attributes:
+        result: ``c + a @ b``, as the machine code computed it.
+        target: the GPU that it was compiled for.
+        entry: the template instance that was launched; empty if there was nothing to compute.
+        counts: what was executed, in all launches together (``pysimd.simulator.Counts``).
+        macs: multiply-adds executed, those on zeros past the end of K or of C included.
+        elements: elements of A and B loaded, by all lanes together.
+    """
+
+    result: np.ndarray
+    target: str
+    entry: str
+    counts: simulator.Counts
+    macs: int
+    elements: int
+
+    @property
+    def ratio(self) -> float:
+        """Multiply-adds per element loaded, counted; NaN if nothing was loaded."""
+        return self.macs / self.elements if self.elements else float("nan")
+
+
+class Device:
+    """A simulated GPU: its memory, and launches of the kernels in ``hip_kernels``."""
+
+    def __init__(self, target: str):
+        self.target = target
+        self.memory = simulator.Memory()
+
+    def array(self, name: str, x: np.ndarray, *, writable: bool = False):
+        """``x`` in the memory, as ``launches.Arranged`` takes an array."""
+        address = self.memory.add(x, name, writable)
+        return SimpleNamespace(
+            shape=x.shape, strides=x.strides, itemsize=x.itemsize, ndim=x.ndim, data=SimpleNamespace(ptr=address)
+        )
+
+    def run(self, source: str, entry: str, launches: Iterable) -> simulator.Counts:
+        """Compile a template instance, and launch it for every grid, block and Call."""
+        code, name = compiled(source, entry, self.target), table.symbol(entry)
+        counts = [
+            simulator.launch(code, name, grid, block, call.tobytes(), self.memory) for grid, block, call in launches
+        ]
+        return _sum(counts)
+
+
+def compiled(source: str, entry: str, target: str) -> simulator.CodeObject:
+    """The code object of one template instance of a file in ``hip_kernels``."""
+    return simulator.compile_hip(hip.instance(source, entry), target)
+
+
+def simulate(kernel: MicroKernel, a, b, c, target: str) -> Simulation:
+    """``MicroKernel.simulate`` of a HIP kernel."""
+    row = table.BY_NAME[kernel.name]
+    if target not in simulator.TARGETS:
+        raise OptionError(f"target={target!r}: the simulator knows {', '.join(simulator.TARGETS)}")
+    if hip.lacks(row, target):
+        raise UnavailableError(hip.lacks(row, target))
+    where = arrays.backend_for({"a": a, "b": b, "c": c})
+    if where != "cpu":
+        raise DTypeError(f"simulate takes NumPy arrays, these are on {where}: copy them with cupy.asnumpy()")
+    a, b, c = (None if x is None else arrays.as_numpy(name, x) for name, x in (("a", a), ("b", b), ("c", c)))
+    result = np.empty(arrays.check_tile_call(kernel, a, b, c, None), kernel.c_dtype)
+    result.view(np.uint8).fill(0xFF)  # an element that the kernel leaves out is seen
+    device = Device(target)
+    placed = [None if x is None else device.array(name, _whole(x)) for name, x in (("a", a), ("b", b), ("c", c))]
+    arranged = Arranged(*placed, device.array("result", result, writable=True))
+    if arranged.empty:
+        return Simulation(result, target, "", _sum([]), 0, 0)
+    entry, launches = hip.plan(row, arranged)
+    counts = device.run(row.source, entry, launches)
+    macs = counts.macs
+    if kernel.types == "i8i32":
+        macs += counts.lanes("v_mul_i32_i24")  # where there is no dot4: the sum is another instruction
+    loaded = counts.load_bytes.get("global", 0) - (0 if c is None else result.nbytes)
+    return Simulation(result, target, entry, counts, macs, loaded // kernel.a_dtype.itemsize)
+
+
+def _whole(x: np.ndarray) -> np.ndarray:
+    """``x``, or a copy if its strides are no whole numbers of elements: kernels can read nothing else."""
+    return x.copy() if any(s % x.itemsize for s, n in zip(x.strides, x.shape, strict=True) if n > 1) else x
+
+
+def _sum(counts: list[simulator.Counts]) -> simulator.Counts:
+    instructions: dict[str, simulator.Executed] = {}
+    load_bytes, store_bytes = Counter(), Counter()
+    for one in counts:
+        for name, more in one.instructions.items():
+            so_far = instructions.get(name, simulator.Executed(0, 0))
+            instructions[name] = simulator.Executed(so_far.waves + more.waves, so_far.lanes + more.lanes)
+        load_bytes.update(one.load_bytes)
+        store_bytes.update(one.store_bytes)
+    macs, barriers = sum(x.macs for x in counts), sum(x.barriers for x in counts)
+    return simulator.Counts(instructions, macs, dict(load_bytes), dict(store_bytes), barriers)

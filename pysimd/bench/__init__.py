@@ -1,0 +1,1 @@
+"""Measurement: the timing loop, data, peaks, tiles, products, the ladder, and verification."""

@@ -1,0 +1,5 @@
+"""The command ``pysimd``."""
+
+from pysimd.cli.command import main
+
+__all__ = ["main"]

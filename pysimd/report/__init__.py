@@ -1,0 +1,1 @@
+"""Reports: rows, tables, plots, the HTML page."""

@@ -1,0 +1,87 @@
+"""Launches of every CUDA kernel for compute-sanitizer: ``PYTHONPATH=tests/support compute-sanitizer --tool TOOL
+python tests/scripts/cuda_sanitize.py``.
+
+Shapes and layouts of the tests, fewer of them. Every array is an allocation of its own, so that memcheck sees the end
+of each; results are compared too. TOOL: memcheck, racecheck, initcheck, synccheck.
+"""
+
+import sys
+
+import cupy
+import layouts
+import numpy as np
+from cuda_arrays import on_host
+from reference import check, moderate, random_result
+
+import pysimd
+from pysimd import dtypes
+from pysimd.backends.cuda import implementation as cuda
+
+K_LENGTHS = (0, 1, 5, 17, 64)
+SIZES = (
+    (4, 4, 4),
+    (3, 3, 3),
+    (7, 5, 9),
+    (8, 8, 8),
+    (12, 12, 12),
+    (16, 16, 16),
+    (31, 17, 31),
+    (32, 32, 32),
+    (40, 9, 33),
+)
+LAYOUTS = (layouts.contiguous, layouts.transposed, layouts.negative, layouts.same_rows)
+
+
+def on_gpu(x):
+    """Just the bytes of ``x``: nothing before, nothing after."""
+    low, high = np.lib.array_utils.byte_bounds(x)
+    buffer = cupy.empty(max(high - low, 1), np.uint8)
+    flat = np.lib.stride_tricks.as_strided(x.view(np.ndarray), x.shape, x.strides)
+    result = cupy.ndarray(x.shape, x.dtype, buffer.data + (x.__array_interface__["data"][0] - low), strides=x.strides)
+    if x.size:
+        buffer.fill(0)
+        result[...] = cupy.asarray(np.ascontiguousarray(flat))
+    return result
+
+
+def kernels(rng) -> int:
+    launches = 0
+    for kernel in pysimd.kernels("cuda", available=True):
+        for k in K_LENGTHS:
+            a = moderate(rng, kernel.a_dtype, (3, kernel.mr, k))
+            b = moderate(rng, kernel.b_dtype, (3, k, kernel.nr))
+            c = random_result(rng, kernel.c_dtype, (3, kernel.mr, kernel.nr))
+            for layout in LAYOUTS if k else LAYOUTS[:1]:
+                x, y = layout(a), layout(b)
+                check(on_host(kernel(on_gpu(x), on_gpu(y), on_gpu(c))), kernel.types, x, y, c)
+                launches += 1
+        a = moderate(rng, kernel.a_dtype, (2, kernel.mr + 1, 9))
+        b = moderate(rng, kernel.b_dtype, (2, 9, 2 * kernel.nr - 1))
+        check(on_host(pysimd.matmul(on_gpu(a), on_gpu(b), kernel=kernel)), kernel.types, a, b)
+        launches += 1
+    return launches
+
+
+def matmuls(rng) -> int:
+    launches = 0
+    for types in cuda.OFFERED:
+        family = dtypes.FAMILIES[types]
+        for m, k, n in SIZES:
+            for batch in (1, 67):
+                a = moderate(rng, dtypes.dtype_of(family.a), (batch, m, k))
+                b = moderate(rng, dtypes.dtype_of(family.b), (batch, k, n))
+                for layout in LAYOUTS if batch > 1 else LAYOUTS[:1]:
+                    x, y = layout(a), layout(b)
+                    check(on_host(pysimd.matmul(on_gpu(x), on_gpu(y))), types, x, y)
+                    launches += 1
+    return launches
+
+
+def main() -> None:
+    cupy.cuda.set_allocator(None)
+    rng = np.random.default_rng(0)
+    print(f"{kernels(rng)} calls of kernels, {matmuls(rng)} products, all within the bound", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

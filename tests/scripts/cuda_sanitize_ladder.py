@@ -1,0 +1,60 @@
+"""Launches of every rung of the GEMM ladder for compute-sanitizer:
+``PYTHONPATH=tests/support compute-sanitizer --tool TOOL python tests/scripts/cuda_sanitize_ladder.py [RUNG ...]``.
+
+Shapes that end within tiles, pieces of 16 bytes and panels of k. Every array is an allocation of its own, so that
+memcheck sees the end of each; results are compared too. TOOL: memcheck, racecheck, initcheck, synccheck.
+"""
+
+import sys
+
+import cupy
+import numpy as np
+from cuda_arrays import on_host
+from cuda_sanitize import on_gpu
+from reference import check, moderate, random_result
+
+import pysimd
+from pysimd import dtypes
+
+SHAPES = (
+    (1, 1, 1),  # m, n, k
+    (3, 5, 2),
+    (33, 65, 9),
+    (130, 127, 17),
+    (129, 132, 36),
+    (4, 260, 12),
+    (128, 64, 33),
+    (64, 128, 0),
+    (40, 70, 2100),
+    (136, 264, 328),
+)
+
+
+def launches(rung, rng) -> int:
+    done = 0
+    family = dtypes.FAMILIES[rung.types]
+    operand, result = dtypes.dtype_of(family.a), dtypes.dtype_of(family.c)
+    for m, n, k in SHAPES:
+        a, b = moderate(rng, operand, (m, k)), moderate(rng, operand, (k, n))
+        c = random_result(rng, result, (m, n))
+        check(on_host(rung(on_gpu(a), on_gpu(b))), rung.types, a, b, roundings=rung.roundings)
+        check(on_host(rung(on_gpu(a), on_gpu(b), on_gpu(c), beta=1)), rung.types, a, b, c, roundings=rung.roundings)
+        turned = (on_gpu(np.ascontiguousarray(x.T)) for x in (a, b))
+        check(on_host(rung(*turned, trans_a=True, trans_b=True)), rung.types, a, b, roundings=rung.roundings)
+        done += 3
+    a, b = moderate(rng, operand, (3, 35, 20)), moderate(rng, operand, (20, 36))
+    out = on_gpu(np.zeros((3, 36, 35), result)).swapaxes(1, 2)
+    check(on_host(rung(on_gpu(a), on_gpu(b), out=out)), rung.types, a, b, roundings=rung.roundings)
+    return done + 1
+
+
+def main() -> None:
+    cupy.cuda.set_allocator(None)
+    chosen = [pysimd.rung(name) for name in sys.argv[1:]] or pysimd.rungs()
+    rng = np.random.default_rng(0)
+    done = sum(launches(rung, rng) for rung in chosen if rung.available)
+    print(f"{done} products by rungs, all within the bound", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

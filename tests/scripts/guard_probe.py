@@ -1,0 +1,94 @@
+"""``python guard_probe.py kernels TARGET`` or ``matmul TYPES``: runs products on guarded memory, printing each before
+it starts; test_guard.py reads the last line if the process dies."""
+
+import itertools
+import sys
+
+import numpy as np
+from cases import QUICK, edge_sizes, k_lengths
+from guard import GuardedMemory
+from reference import check, operands, random_operand, random_result
+
+import pysimd
+from pysimd import dtypes
+from pysimd.backends.cpu import implementation as cpu
+
+MEMORY = [GuardedMemory(40) for _ in range(3)]  # A, B and C
+PLACES = ("ending_at_guard", "starting_at_guard")
+
+
+def placed(place: str, *arrays: np.ndarray) -> list[np.ndarray]:
+    return [getattr(memory, place)(x) for memory, x in zip(MEMORY, arrays, strict=True)]
+
+
+def say(*words) -> None:
+    print(*words, flush=True)
+
+
+def stored_by_columns(x: np.ndarray, place: str, memory: GuardedMemory) -> np.ndarray:
+    return getattr(memory, place)(np.ascontiguousarray(x.swapaxes(-1, -2))).swapaxes(-1, -2)
+
+
+def kernel_calls(kernel, k: int, place: str) -> None:
+    rng = np.random.default_rng(k)
+    for batch in ((), (3,)):
+        plain_a, plain_b = operands(kernel, k, batch, batch)
+        before = random_result(rng, kernel.c_dtype, (*batch, kernel.mr, kernel.nr))
+        for columns_a, columns_b in itertools.product((False, True), repeat=2):
+            a, b, c = placed(place, plain_a, plain_b, before)
+            if columns_a:
+                a = stored_by_columns(plain_a, place, MEMORY[0])
+            if columns_b:
+                b = stored_by_columns(plain_b, place, MEMORY[1])
+            kernel(a, b, c, out=c)
+            check(c, kernel.types, plain_a, plain_b, before)
+            assert MEMORY[2].untouched_around(c), "bytes around out were written"
+            c[...] = before
+            kernel.bind(a, b, c)()
+            check(c, kernel.types, plain_a, plain_b, before)
+            assert MEMORY[2].untouched_around(c), "bytes around c were written"
+
+
+def kernels(target: str) -> None:
+    for kernel in pysimd.kernels("cpu", target=target, available=True):
+        for k, place in itertools.product(k_lengths(), PLACES):
+            say(kernel.name, f"K = {k}", place)
+            kernel_calls(kernel, k, place)
+        # Partial tiles: every m and n up to one more than the tile.
+        step = 3 if QUICK else 1
+        ms, ns = range(1, kernel.mr + 2, step), range(1, kernel.nr + 2, step)
+        for m, n in {*itertools.product(ms, (1, kernel.nr - 1, kernel.nr + 1)), *itertools.product((1, kernel.mr), ns)}:
+            for k, place in itertools.product((0, 1, 3, 4), PLACES):
+                say(kernel.name, f"m = {m}, n = {n}, K = {k}", place)
+                one_matmul(kernel.types, (2,), m, k, n, place, kernel)
+
+
+def one_matmul(types, batch, m, k, n, place, kernel=None, threads=None) -> None:
+    family = dtypes.FAMILIES[types]
+    rng = np.random.default_rng((m, k, n))
+    plain_a = random_operand(rng, dtypes.dtype_of(family.a), (*batch, m, k))
+    plain_b = random_operand(rng, dtypes.dtype_of(family.b), (*batch, k, n))
+    a, b, out = placed(place, plain_a, plain_b, np.zeros((*batch, m, n), dtypes.dtype_of(family.c)))
+    pysimd.matmul(a, b, out=out, kernel=kernel, threads=threads)
+    check(out, types, plain_a, plain_b)
+    assert MEMORY[2].untouched_around(out), "bytes around out were written"
+
+
+def matmul(types: str) -> None:
+    sizes = edge_sizes(8) if QUICK else sorted({*edge_sizes(4), *edge_sizes(8), *edge_sizes(16), 45})
+    # The short way of small calls, which is not taken with threads=; the long way; and every aligned result streamed.
+    for threads, stream_bytes in ((None, cpu.STREAM_BYTES), (1, cpu.STREAM_BYTES), (1, 1)):
+        cpu.STREAM_BYTES = stream_bytes
+        how = f"threads = {threads}, STREAM_BYTES = {stream_bytes}"
+        for m, n, place in itertools.product(sizes, sizes, PLACES):
+            for k in (0, 1, 4, 7):
+                say(types, f"m = {m}, n = {n}, K = {k}", place, how)
+                one_matmul(types, (2,), m, k, n, place, threads=threads)
+        for tile, place in itertools.product((4, 8, 16), PLACES):
+            say(types, f"a batch of {tile} x {tile}", place, how)
+            one_matmul(types, (5,), tile, tile, tile, place, threads=threads)
+
+
+if __name__ == "__main__":
+    {"kernels": kernels, "matmul": matmul}[sys.argv[1]](sys.argv[2])
+    say("done")

@@ -1,0 +1,60 @@
+"""Operands of the C contract, laid out in NumPy after the words of pysimd.h, independently of pack.c."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pysimd.backends.cpu import implementation as cpu
+
+
+@dataclass
+class Tile:
+    """Arguments of ``pysimd_kernel.run`` but for C: buffers, and strides in values."""
+
+    groups: int
+    a: np.ndarray
+    rs_a: int
+    cs_a: int
+    b: np.ndarray
+    rs_b: int
+
+
+def tile(kernel, a: np.ndarray, b: np.ndarray, *, packed: bool) -> Tile:
+    """``a`` (mr, K) and ``b`` (K, nr) as ``kernel`` reads them: as dense panels, or at loose strides."""
+    mr, nr, group, k = kernel.mr, kernel.nr, kernel.k_group, a.shape[1]
+    gap = 0 if packed else 3
+    if kernel.form == "inner":
+        return Tile(k, _rows(a, gap), k + gap, 1, _rows(b.T, gap), k + gap)
+    panel = cpu._row(kernel.name).panel
+    groups = -(-k // group)
+    wide_a, wide_b = np.zeros((mr, groups * group), a.dtype), np.zeros((groups * group, nr), b.dtype)
+    wide_a[:, :k], wide_b[:k] = a, b
+    closing = None
+    if panel == cpu.lib.WIDE:
+        wide_a, wide_b = wide_a.astype(np.int16), wide_b.astype(np.int16)
+    elif panel == cpu.lib.OFFSET:
+        closing = (-128 * wide_a.sum(axis=1, dtype=np.int64)).astype(np.int32).reshape(mr, 1).view(np.int8)
+        wide_b = (wide_b.astype(np.int16) + 128).astype(np.uint8)
+    in_groups = wide_a.reshape(mr, groups, group)
+    if closing is not None:
+        in_groups = np.concatenate([in_groups, closing.reshape(mr, 1, 4)], axis=1)
+    if packed:
+        a_memory, rs_a, cs_a = np.ascontiguousarray(in_groups.transpose(1, 0, 2)), group, mr * group
+    else:
+        a_memory, rs_a, cs_a = _rows(in_groups.reshape(mr, -1), group), in_groups.shape[1] * group + group, group
+    interleaved = wide_b.reshape(groups, group, nr).transpose(0, 2, 1).reshape(groups, nr * group)
+    return Tile(groups, a_memory, rs_a, cs_a, _rows(interleaved, gap), nr * group + gap)
+
+
+def _rows(x: np.ndarray, gap: int) -> np.ndarray:
+    """Rows with ``gap`` values of 0xff bytes behind each."""
+    memory = np.full((x.shape[0], (x.shape[1] + gap) * x.itemsize), 0xFF, np.uint8).view(x.dtype)
+    memory[:, : x.shape[1]] = x
+    return memory
+
+
+def run(kernel, at: Tile, c: np.ndarray, rs_c: int) -> None:
+    """Call the kernel's own ``run`` on the tile; ``c`` is where C starts."""
+    a, b = (cpu.ffi.from_buffer(x.reshape(-1).view(np.uint8)) for x in (at.a, at.b))
+    to = cpu.ffi.cast("void *", c.__array_interface__["data"][0])
+    cpu._row(kernel.name).run(at.groups, a, at.rs_a, at.cs_a, b, at.rs_b, to, rs_c)
