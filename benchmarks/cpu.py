@@ -33,7 +33,9 @@ import numpy as np
 from peers import peers, repeated
 
 import pysimd
-from pysimd.backends.cpu import implementation as cpu
+from pysimd.backends.cpu import numpy_arrays
+from pysimd.backends.cpu import table as cpu_table
+from pysimd.backends.cpu.implementation import CPU
 from pysimd.bench import tiles as measure
 
 #: (size, batch): in cache, and in memory.
@@ -69,11 +71,11 @@ def machine() -> dict[str, object]:
 
 def traffic_ns(a, b, c) -> dict[str, float]:
     """ns for reading A and B and writing C with no arithmetic to speak of: the floor of a product in memory."""
-    pointers = [cpu.ffi.from_buffer(x) for x in (a, b, c)]
+    pointers = [cpu_table.ffi.from_buffer(x) for x in (a, b, c)]
     nbytes = a.nbytes // 64 * 64
     rounds = 9 if nbytes > 1 << 20 else 2000
     return {
-        name: cpu.lib.pysimd_time_traffic(*pointers, nbytes, stream, rounds)
+        name: cpu_table.lib.pysimd_time_traffic(*pointers, nbytes, stream, rounds)
         for name, stream in (("plain stores", 0), ("streaming stores", 1))
     }
 
@@ -103,7 +105,7 @@ def batched(seconds: float) -> list[dict[str, object]]:
     rng = np.random.default_rng(0)
     others = peers()
     rows = []
-    peak = measure.tile_speed(cpu.chosen("f32", 64)).peak_gflops
+    peak = measure.tile_speed(CPU.chosen("f32", 64)).peak_gflops
     for size, batch in BATCHES:
         progress(f"batched {size}x{size}, batch {batch}")
         a, b = (rng.standard_normal((batch, size, size), np.float32) for _ in range(2))
@@ -111,9 +113,9 @@ def batched(seconds: float) -> list[dict[str, object]]:
         threads = 1 if batch > 9999 else None
         functions = {"pysimd": partial(repeated(partial(_matmul, threads)), a, b, out)}
         if batch <= 9999:
-            row = cpu.lib.pysimd_choose(cpu.lib.F32, size)
-            product = cpu._product(a, b, out, cpu.lib.PYSIMD_ZERO, 1)
-            functions["pysimd in C"] = partial(cpu.lib.pysimd_time_multiply, row, product)
+            row = cpu_table.lib.pysimd_choose(cpu_table.lib.F32, size)
+            product = numpy_arrays.product(a, b, out, cpu_table.lib.PYSIMD_ZERO, 1)
+            functions["pysimd in C"] = partial(cpu_table.lib.pysimd_time_multiply, row, product)
         functions.update({name: partial(peer, a, b, out) for name, peer in others.items()})
         want = np.matmul(a[:100], b[:100])
         for name, function in functions.items():
@@ -142,7 +144,7 @@ def one(seconds: float) -> list[dict[str, object]]:
     for size in (4, 8, 16):
         a, b = (rng.standard_normal((size, size), np.float32) for _ in range(2))
         out = np.empty_like(a)
-        kernel = cpu.chosen("f32", size)
+        kernel = CPU.chosen("f32", size)
         calls = {
             "numpy.matmul(out=)": partial(np.matmul, a, b, out=out),
             "pysimd.matmul(out=)": partial(pysimd.matmul, a, b, out=out),

@@ -31,9 +31,9 @@ from pysimd.gpu_kernels import table
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends.cuda import implementation as cuda
-from pysimd.backends.cuda.ladder import rungs as cuda_ladder
+from pysimd.backends.cuda.ladder import rungs
 from pysimd.backends.gpu.batched import tiling
+from pysimd.bench import cuda_peaks, cuda_tiles
 from pysimd.bench.verify import verify
 
 try:
@@ -86,7 +86,7 @@ def turns(functions: dict[str, object], rounds: int = 9, seconds: float = 0.01) 
 
 
 def ceilings() -> dict[str, float]:
-    runs = {name: cuda.ceiling_run(name, operations) for name, operations in CHAINS.items()}
+    runs = {name: cuda_peaks.peak_run(name, operations) for name, operations in CHAINS.items()}
     seconds = turns({name: run for name, (run, _) in runs.items()})
     found = {f"{name}_tflops": runs[name][1] / seconds[name] / 1e12 for name in runs}
     source = cupy.random.default_rng(0).standard_normal(1 << 28, dtype=np.float32)
@@ -205,14 +205,14 @@ def tiles() -> list[dict[str, object]]:
     """All tiles share one panel of A and one of B: broadcast batches, as any caller may pass them."""
     rows = []
     for kernel in pysimd.kernels("cuda", available=True):
-        ceiling = cuda.CEILINGS.get(table.BY_NAME[kernel.name].instruction)
+        ceiling = cuda_peaks.PEAKS.get(table.BY_NAME[kernel.name].instruction)
         # Panels of 64 KiB at most each.
         k = min(4096, 65_536 // (max(kernel.mr, kernel.nr) * kernel.a_dtype.itemsize))
         found = []
         for packed_a, columns_b in ((False, False), (False, True), (True, False), (True, True)):
-            runs = {"kernel": cuda.tile_run(kernel, k, packed_a=packed_a, columns_b=columns_b)}
+            runs = {"kernel": cuda_tiles.tile_run(kernel, k, packed_a=packed_a, columns_b=columns_b)}
             if ceiling:
-                runs["ceiling"] = cuda.ceiling_run(*ceiling)
+                runs["ceiling"] = cuda_peaks.peak_run(*ceiling)
             seconds = turns({name: run for name, (run, _) in runs.items()})
             rates = {name: runs[name][1] / seconds[name] / 1e12 for name in runs}
             row = {
@@ -237,10 +237,13 @@ def register_tiles() -> list[dict[str, object]]:
     """The tiles that the ladder is made of, on panels in shared memory."""
     rows = []
     ceiling_of = {"f32": "FFMA", "f16": "HFMA2", "i8i32": "IDP.4A"}
-    for types, (_, shapes) in cuda.REGISTER_TILES.items():
-        name, operations = cuda.CEILINGS[ceiling_of[types]]
+    for types, (_, shapes) in cuda_tiles.REGISTER_TILES.items():
+        name, operations = cuda_peaks.PEAKS[ceiling_of[types]]
         for shape in shapes:
-            runs = {"tile": cuda.register_tile_run(types, shape), "ceiling": cuda.ceiling_run(name, operations)}
+            runs = {
+                "tile": cuda_tiles.register_tile_run(types, shape),
+                "ceiling": cuda_peaks.peak_run(name, operations),
+            }
             seconds = turns({label: run for label, (run, _) in runs.items()})
             rates = {label: runs[label][1] / seconds[label] / 1e12 for label in runs}
             part = rates["tile"] / rates["ceiling"]
@@ -265,15 +268,15 @@ def gemms() -> list[dict[str, object]]:
     """The rungs on words of two halves and four bytes, at large sizes, beside the chain of their instruction."""
     rows = []
     for rung in (rung for rung in pysimd.rungs() if rung.available and rung.types != "f32"):
-        name, operations = cuda.CEILINGS["HFMA2" if rung.types == "f16" else "IDP.4A"]
+        name, operations = cuda_peaks.PEAKS["HFMA2" if rung.types == "f16" else "IDP.4A"]
         family = pysimd.dtypes.FAMILIES[rung.types]
         for size in (1024, 2048, 4096, 8192):
             a, b = (random_batch(family.a, 1, size, seed)[0] for seed in (1, 2))
             out = cupy.empty((size, size), family.c)
-            run = cuda_ladder.prepared(rung, a, b, out)
+            run = rungs.prepared(rung, a, b, out)
             run()
             holds = verify(rung.types, *(cupy.asnumpy(x) for x in (a[-16:], b)), None, cupy.asnumpy(out[-16:])).holds
-            chain, chain_operations = cuda.ceiling_run(name, operations)
+            chain, chain_operations = cuda_peaks.peak_run(name, operations)
             seconds = turns({"rung": run, "ceiling": chain})
             rate, ceiling = 2e-12 * size**3 / seconds["rung"], chain_operations / seconds["ceiling"] / 1e12
             rows.append(

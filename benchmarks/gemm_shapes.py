@@ -17,6 +17,7 @@ import numpy as np
 from gpu_record import deliver, machine
 
 import pysimd
+from pysimd.backends.cuda.ladder import rungs
 from pysimd.backends.cuda.ladder import rungs as cuda_ladder
 from pysimd.bench import ladder_times
 from pysimd.bench.verify import verify
@@ -46,7 +47,7 @@ def row(m: int, n: int, k: int, seconds: float) -> dict[str, object]:
     out = cupy.empty((sets, m, n), np.float32)
     rung = pysimd.rung("f32_best")
     runs = {
-        "f32_best": [cuda_ladder.prepared(rung, a[i], b[i], out[i]) for i in range(sets)],
+        "f32_best": [rungs.prepared(rung, a[i], b[i], out[i]) for i in range(sets)],
         "cublas": [partial(cupy.matmul, a[i], b[i], out=out[i]) for i in range(sets)],
     }
     out.fill(np.nan)

@@ -25,8 +25,9 @@ from pysimd.hip_kernels import table
 import pysimd
 from pysimd import dtypes, sources
 from pysimd.backends.gpu import batched
-from pysimd.backends.gpu.launches import CALL, Arranged
-from pysimd.backends.hip import implementation as hip
+from pysimd.backends.gpu.launches import CALL, CallOperands
+from pysimd.backends.hip import tiles as hip_tiles
+from pysimd.backends.hip.implementation import HIP
 from pysimd.bench.verify import verify
 
 PORTABLE = [row for row in table.KERNELS if row.requires == "gfx900"]
@@ -91,7 +92,7 @@ def check_kernel(row: table.Kernel, compiled: Compiled, rng) -> dict[str, object
             z = None if c is None else cupy.asarray(c)
             result = cupy.empty((301, m, n), of_c)
             result.view(cupy.uint8).fill(0xFF)
-            entry, launches = hip.plan(row, Arranged(x, y, z, result))
+            entry, launches = hip_tiles.plan(row, CallOperands(x, y, z, result))
             for grid, block, call in launches:
                 compiled.get(row.source, entry)(grid, block, (call.view(CALL),))
             seen = verify(row.types, a, b, c, cupy.asnumpy(result))
@@ -122,7 +123,7 @@ def check_batched(types: str, compiled: Compiled, rng) -> dict[str, object]:
                 used.append(entry)
                 return compiled.get(table.BATCHED, entry)
 
-            for run, grid, block, call in batched.launches(types, x, y, result, function, hip.MOST_THREADS):
+            for run, grid, block, call in batched.launches(types, x, y, result, function, hip_tiles.MOST_THREADS):
                 run(grid, block, (call.view(CALL),))
             seen = verify(types, a, given, None, cupy.asnumpy(result))
             cases, worst = cases + 1, max(worst, seen.max_error_over_bound)
@@ -166,7 +167,7 @@ def main() -> int:
     for row in PORTABLE:
         print(row.name, "...", file=sys.stderr, flush=True)
         rows.append(check_kernel(row, compiled, rng))
-    for types in hip.OFFERED:
+    for types in HIP.offered:
         print(types, "...", file=sys.stderr, flush=True)
         rows.append(check_batched(types, compiled, rng))
     document = {"schema": 1, "machine": machine(), "rows": rows}

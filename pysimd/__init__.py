@@ -7,12 +7,11 @@ math-to-load ratio; or let ``matmul`` choose.
 from pysimd import backends as _folder  # loaded first: its name in this module shall be the function imported below
 from pysimd._version import __version__
 from pysimd.errors import DTypeError, OptionError, PysimdError, ShapeError, UnavailableError, UnknownKernelError
-from pysimd.gemm import gemm
 from pysimd.inspection import Inspection, inspect
-from pysimd.ladder import Rung, rung, rungs
-from pysimd.products import matmul
+from pysimd.microkernel import Backend, MicroKernel, Rung
+from pysimd.products import gemm, matmul
 from pysimd.ratio import Ratio
-from pysimd.registry import Backend, MicroKernel, backends, kernel, kernels
+from pysimd.registry import backends, kernel, kernels, rung, rungs
 from pysimd.report.compare import Report, compare
 
 del _folder

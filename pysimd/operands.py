@@ -1,13 +1,53 @@
-"""Operands: which device an array is on, its NumPy view, and the checks that every backend makes in the same words."""
+"""Operands: which device an array is on, its NumPy view, and the checks that every backend makes in the same words.
+
+Each call checks its operands once, by ``check_tile_call``, ``check_matmul`` or ``check_gemm``. All of them take arrays
+of NumPy or of CuPy: whatever has ``shape``, ``dtype``, ``strides`` and ``swapaxes``.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from pysimd import dtypes
-from pysimd.errors import DTypeError, ShapeError
+from pysimd.errors import DTypeError, OptionError, ShapeError
+
+
+class Array(Protocol):
+    """What the arrays of every backend have in common: NumPy's and CuPy's."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> np.dtype: ...
+
+    @property
+    def strides(self) -> tuple[int, ...]: ...
+
+
+class Tile(Protocol):
+    """What the checks read of a ``MicroKernel``."""
+
+    name: str
+    types: str
+    mr: int
+    nr: int
+
+    @property
+    def c_dtype(self) -> np.dtype: ...
+
+
+class Typed(Protocol):
+    """What the checks read of a ``MicroKernel`` or a ``Rung`` that takes any shape."""
+
+    types: str
+
 
 _DLPACK_DEVICES = {1: "cpu", 2: "cuda", 3: "cpu", 10: "hip", 11: "cpu"}  # 3 and 11: pinned host memory
 
@@ -99,8 +139,70 @@ def check_out(out, shape: tuple[int, ...], dtype: np.dtype, name: str = "out") -
         raise ShapeError(f"{name} is read-only: pass a writable array, or none to get a new one")
 
 
-def check_tile_call(kernel, a, b, c, out, out_name: str = "out") -> tuple[int, ...]:
-    """The shape of the result of ``kernel(a, b, c, out=out)``; raises unless the operands fit."""
+@dataclass(frozen=True)
+class GemmOptions:
+    """The arguments of ``gemm`` that are no arrays, checked by ``checked``."""
+
+    alpha: float = 1.0
+    beta: float = 0.0
+    trans_a: bool = False
+    trans_b: bool = False
+
+    @classmethod
+    def checked(cls, alpha, beta, trans_a, trans_b, c) -> GemmOptions:
+        """Raises ``OptionError`` unless alpha and beta are real numbers, and there is a C for a beta that is not 0."""
+        for name, x in (("alpha", alpha), ("beta", beta)):
+            if not isinstance(x, Real):
+                raise OptionError(f"{name} must be a real number, got {type(x).__name__}")
+        if beta != 0 and c is None:
+            raise OptionError(f"beta={beta} needs an array c to multiply: pass c, or leave beta at 0")
+        return cls(alpha, beta, bool(trans_a), bool(trans_b))
+
+
+class Product(NamedTuple):
+    """One checked product, ``alpha * a @ b + beta * c``: what every call becomes before a kernel is chosen.
+
+    Attributes:
+        types: types family of the operands.
+        a, b: (..., m, k) and (..., k, n), transposed views where that was asked for.
+        c: (..., m, n), or None where nothing is added.
+        out: array of the shape ``full`` to write to, or None for a new one.
+        full: shape (*batch, m, n) of the result.
+        shape: what the caller gets: ``full`` without the dimensions that vectors lack.
+        dtype: of the result.
+        alpha, beta: factors of the product and of C.
+    """
+
+    types: str
+    a: Array
+    b: Array
+    c: Array | None
+    out: Array | None
+    full: tuple[int, ...]
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    alpha: float = 1.0
+    beta: float = 0.0
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """m, n and k."""
+        return self.full[-2], self.full[-1], self.a.shape[-1]
+
+    @property
+    def count(self) -> int:
+        """Products of the batch."""
+        return math.prod(self.full[:-2])
+
+
+def check_threads(threads) -> None:
+    """Raise unless ``threads`` is None or a positive integer."""
+    if threads is not None and (not isinstance(threads, Integral) or threads < 1):
+        raise OptionError(f"threads must be a positive integer, or None, got {threads!r}")
+
+
+def check_tile_call(kernel: Tile, a, b, c, out, out_name: str = "out") -> Product:
+    """The product of ``kernel(a, b, c, out=out)``; raises unless the operands fit."""
     check_dimensions("a", a.shape, 2, f"(..., {kernel.mr}, K)")
     check_dimensions("b", b.shape, 2, f"(..., K, {kernel.nr})")
     dtypes.check(dtypes.FAMILIES[kernel.types], a.dtype, b.dtype)
@@ -112,37 +214,17 @@ def check_tile_call(kernel, a, b, c, out, out_name: str = "out") -> tuple[int, .
     check_inner(a.shape, b.shape)
     shapes = {"a": a.shape, "b": b.shape}
     if c is not None:
-        check_dimensions("c", c.shape, 2, f"(..., {kernel.mr}, {kernel.nr})")
-        if c.dtype != kernel.c_dtype:
-            raise DTypeError(f"c must be {kernel.c_dtype.name}, got {dtypes.describe(c.dtype)}")
-        if c.shape[-2:] != (kernel.mr, kernel.nr):
-            raise ShapeError(f"c must be (..., {kernel.mr}, {kernel.nr}), got {c.shape}")
+        check_c(c, (kernel.mr, kernel.nr), kernel.c_dtype, "c must be {dtype}, got {got}")
         shapes["c"] = c.shape
     shape = (*broadcast_batch(shapes), kernel.mr, kernel.nr)
     if out is not None:
         check_out(out, shape, kernel.c_dtype, out_name)
-    return shape
+    return Product(kernel.types, a, b, c, out, shape, shape, kernel.c_dtype, 1.0, 0.0 if c is None else 1.0)
 
 
-class Product(NamedTuple):
-    """A matrix product that was checked: operands of two dimensions or more, ``out`` likewise or None.
-
-    ``full`` is the shape (*batch, m, n) of the result, ``shape`` what the caller gets: without the dimensions that
-    vectors lack.
-    """
-
-    types: str
-    a: Any
-    b: Any
-    out: Any
-    full: tuple[int, ...]
-    shape: tuple[int, ...]
-    dtype: np.dtype
-
-
-def check_matmul(kernel, a, b, out, offered: tuple[str, ...]) -> Product:
-    """The operands of ``matmul`` as matrices; raises unless they fit. ``kernel`` may be None; ``offered`` are the types
-    families of the backend."""
+def check_matmul(kernel: Typed | None, a, b, out, offered: tuple[str, ...]) -> Product:
+    """The product of ``matmul``, vectors as matrices of one row or column; raises unless the operands fit. ``offered``
+    are the types families of the backend."""
     if kernel is None:
         family = dtypes.family_of(a.dtype, b.dtype, offered)
     else:
@@ -164,7 +246,89 @@ def check_matmul(kernel, a, b, out, offered: tuple[str, ...]) -> Product:
             out = out[..., None] if b_vector else out[..., None, :]
         if b_vector:
             out = out[..., None]
-    return Product(family.name, a, b, out, (*batch, m, n), shape, dtype)
+    return Product(family.name, a, b, None, out, (*batch, m, n), shape, dtype)
+
+
+def check_gemm(kernel: Typed | None, a, b, c, out, options: GemmOptions, offered: tuple[str, ...]) -> Product:
+    """The product of ``gemm``; raises unless the operands fit. C is left out where beta is 0."""
+    if kernel is None:
+        family = dtypes.family_of(a.dtype, b.dtype, offered)
+    else:
+        family = dtypes.FAMILIES[kernel.types]
+        dtypes.check(family, a.dtype, b.dtype)
+    given = {"a": a, "b": b}
+    for name, x, transposed, letters in (("a", a, options.trans_a, "mk"), ("b", b, options.trans_b, "kn")):
+        first, last = reversed(letters) if transposed else letters
+        check_dimensions(name, x.shape, 2, f"(..., {first}, {last})")
+    a = a.swapaxes(-1, -2) if options.trans_a else a
+    b = b.swapaxes(-1, -2) if options.trans_b else b
+    if a.shape[-1] != b.shape[-2]:
+        axes = {"a": -2 if options.trans_a else -1, "b": -1 if options.trans_b else -2}
+        words = ", ".join(f"{name} {x.shape} has {x.shape[axes[name]]}" for name, x in given.items())
+        raise ShapeError(f"a and b must have the same k: {words}")
+    matrix = (a.shape[-2], b.shape[-1])
+    dtype = dtypes.dtype_of(family.c)
+    shapes = {"a": a.shape, "b": b.shape}
+    if c is not None:
+        check_c(c, matrix, dtype, "c must be {dtype}, the type of the result, got {got}")
+        shapes["c"] = c.shape
+    shape = (*broadcast_batch(shapes), *matrix)
+    if out is not None:
+        check_out(out, shape, dtype)
+    for name in ("alpha", "beta"):
+        factor = getattr(options, name)
+        if dtype.kind == "i" and not (factor == int(factor) and abs(factor) < 1 << 31):
+            raise OptionError(f"{name} must be an int32 for a result of {dtype.name}, got {factor}")
+    c = c if options.beta != 0 else None
+    return Product(family.name, a, b, c, out, shape, shape, dtype, options.alpha, options.beta)
+
+
+def check_c(c, matrix: tuple[int, int], dtype: np.dtype, wrong_dtype: str) -> None:
+    """Raise unless C has matrices of this shape and dtype."""
+    check_dimensions("c", c.shape, 2, f"(..., {matrix[0]}, {matrix[1]})")
+    if c.dtype != dtype:
+        raise DTypeError(wrong_dtype.format(dtype=dtype.name, got=dtypes.describe(c.dtype)))
+    if c.shape[-2:] != matrix:
+        raise ShapeError(f"c must be (..., {matrix[0]}, {matrix[1]}), got {c.shape}")
+
+
+class ArrayModule(Protocol):
+    """What ``write`` needs to know of a backend's arrays."""
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Array: ...
+    def storable(self, out: Array) -> bool: ...
+    def overlap(self, x: Array, y: Array) -> bool: ...
+    def same_memory(self, x: Array, y: Array) -> bool: ...
+    def copy(self, to: Array, x: Array) -> None: ...
+
+
+def write(product: Product, arrays: ArrayModule, compute: Callable[[Array], None]) -> Array:
+    """``compute(target)`` with ``out`` as the target where kernels may store into it and it overlaps nothing that they
+    read, else with a new array that is copied to ``out``. Returns ``out``, or the new array."""
+    out, c = product.out, product.c
+    in_place = (
+        out is not None
+        and arrays.storable(out)
+        and not arrays.overlap(out, product.a)
+        and not arrays.overlap(out, product.b)
+        and (c is None or arrays.same_memory(c, out) or not arrays.overlap(out, c))
+    )
+    target = out if in_place else arrays.empty(product.full, product.dtype)
+    compute(target)
+    if out is None or in_place:
+        return target
+    arrays.copy(out, target)
+    return out
+
+
+def scaled(result: Array, product: Product, readable: Callable[[Array], Array]) -> Array:
+    """``alpha * result + beta * c`` element by element; ``readable`` gives C aligned. ``result`` is overwritten."""
+    with np.errstate(all="ignore"):  # NaN and infinity are values like others
+        if product.alpha != 1:
+            result *= product.dtype.type(product.alpha)
+        if product.c is not None:
+            result = result + readable(product.c) * product.dtype.type(product.beta)
+    return result
 
 
 def batch_strides(x, batch: tuple[int, ...]) -> list[int]:

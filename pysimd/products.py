@@ -1,24 +1,23 @@
-"""``matmul``: products of any shape, on the backend whose arrays they are."""
+"""``matmul`` and ``gemm``: products of any shape, on the backend whose arrays they are."""
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import numpy as np
 
-from pysimd import operands as arrays
-from pysimd import registry
-from pysimd.errors import DTypeError, OptionError, UnavailableError
+from pysimd import operands, registry
+from pysimd.errors import DTypeError
+from pysimd.microkernel import Implementation, MicroKernel, Rung
+from pysimd.operands import GemmOptions
 
-#: dtype of A to dtype of the result, for results that the short way may get a new array for.
 _RESULTS = {np.dtype(a): np.dtype(c) for a, c in (("f4", "f4"), ("f8", "f8"), ("i1", "i4"), ("u1", "i4"))}
+"""dtype of A to dtype of the result, for results that the fast path may get a new array for."""
 
 
 def _not_started(a: int, b: int, out: int) -> int:
     return 0
 
 
-_short_way = _not_started
+_fast_path = _not_started
 
 
 def matmul(a, b, *, out=None, kernel=None, threads=None):
@@ -43,7 +42,7 @@ def matmul(a, b, *, out=None, kernel=None, threads=None):
 
     Raises:
         ShapeError, DTypeError: the operands do not fit; nothing was written.
-        OptionError: ``threads`` is no whole number from 1 up.
+        OptionError: ``threads`` is not a positive integer.
         UnknownKernelError, UnavailableError: ``kernel`` does not exist, or not on this machine.
 
     >>> import numpy as np, pysimd
@@ -54,38 +53,68 @@ def matmul(a, b, *, out=None, kernel=None, threads=None):
         result = out
         if out is None and type(a) is np.ndarray and type(b) is np.ndarray:
             dtype = _RESULTS.get(a.dtype)
-            if dtype is not None:  # a guess: the short way checks it against a and b, and the long way starts anew
+            if dtype is not None:  # a guess, which the fast path checks against a and b
                 try:
                     result = np.empty(a.shape[:-1] + b.shape[-1:], dtype)
-                except MemoryError:  # a product that large, or shapes that do not agree: not for the short way
+                except MemoryError:  # a product that large, or shapes that do not agree: not for the fast path
                     result = None
-        if _short_way(id(a), id(b), id(result)):
+        if _fast_path(id(a), id(b), id(result)):
             return result
     return _matmul(a, b, out, kernel, threads)
 
 
 def _matmul(a, b, out, kernel, threads):
-    global _short_way
-    if threads is not None and (not isinstance(threads, Integral) or threads < 1):
-        raise OptionError(f"threads must be a whole number from 1 up, or None, got {threads!r}")
-    if isinstance(kernel, str):
-        kernel = registry.kernel(kernel)
-    device = arrays.backend_for({"a": a, "b": b, "out": out})
+    global _fast_path
+    operands.check_threads(threads)
+    kernel = registry.kernel(kernel) if isinstance(kernel, str) else kernel
+    chosen = _implementation({"a": a, "b": b, "out": out}, kernel)
+    if chosen.name == "cpu":
+        _fast_path = chosen.fast_matmul()
+    return chosen.matmul(a, b, out, kernel, threads)
+
+
+def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out=None, kernel=None, threads=None):
+    """``alpha * a @ b + beta * c``, with the broadcasting of ``numpy.matmul``.
+
+    Args:
+        a: (..., m, k), with ``trans_a`` (..., k, m). NumPy array, CuPy array, or an exporter of DLPack; dtypes as for
+            ``matmul``; any strides, any alignment.
+        b: (..., k, n), with ``trans_b`` (..., n, k), on the same device.
+        c: (..., m, n), of the result's dtype; its batch dimensions broadcast with the others. Never written (unless it
+            is ``out``), and not read if ``beta`` is 0: NaN there does not matter then.
+        alpha, beta: real numbers, rounded to the result's dtype; int32 values where that is int32.
+        trans_a, trans_b: transpose the last two dimensions of ``a``, ``b``.
+        out: array of the result's shape and dtype to write into; it may overlap any operand, and may be ``c``.
+        kernel: name of a kernel or of a rung of the GPU ladder, or one of these objects, that does the products; by
+            default what is fastest for the shape: on a GPU the best rung for the types, if one is ahead, else what
+            ``matmul`` takes. ``tf32x3`` does float32 on tensor cores, with an error of its own (``Rung.roundings``).
+        threads: as for ``matmul``.
+
+    Returns:
+        ``out``, or a new array of shape (..., m, n).
+
+    Raises:
+        ShapeError, DTypeError: the operands do not fit; nothing was written.
+        OptionError: ``alpha`` or ``beta`` does not fit the result's dtype, or ``beta`` is not 0 and there is no ``c``.
+        UnknownKernelError, UnavailableError: ``kernel`` does not exist, or not on this machine.
+
+    >>> import numpy as np, pysimd
+    >>> a, c = np.ones((3, 4), np.float32), np.full((3, 3), 10, np.float32)
+    >>> pysimd.gemm(a, a, c, alpha=2, beta=0.5, trans_b=True)[0]
+    array([13., 13., 13.], dtype=float32)
+    """
+    options = GemmOptions.checked(alpha, beta, trans_a, trans_b, c)
+    operands.check_threads(threads)
+    kernel = registry.kernel_or_rung(kernel) if isinstance(kernel, str) else kernel
+    chosen = _implementation({"a": a, "b": b, "c": c, "out": out}, kernel)
+    return chosen.gemm(a, b, c, options, out, kernel, threads)
+
+
+def _implementation(given: dict[str, object], kernel: MicroKernel | Rung | None) -> Implementation:
+    """Of the backend whose arrays these are, which must be that of the kernel."""
     if kernel is not None:
         kernel._check_available()
-        if kernel.backend != device:
-            raise DTypeError(f"{kernel.name} is a {kernel.backend} kernel, the arrays are on {device}")
-    if device == "cuda":
-        from pysimd.backends.cuda import implementation as cuda
-
-        return cuda.matmul(a, b, out, kernel, threads)
-    if device == "hip":
-        from pysimd.backends.hip import implementation as hip
-
-        return hip.matmul(a, b, out, kernel, threads)
-    if device != "cpu":
-        raise UnavailableError(f"no backend for arrays on {device}")
-    from pysimd.backends.cpu import implementation as cpu
-
-    _short_way = cpu.fast_matmul()
-    return cpu.matmul(a, b, out, kernel, threads)
+    device = operands.backend_for(given)
+    if kernel is not None and kernel.backend != device:
+        raise DTypeError(f"{kernel.name} is a {kernel.backend} kernel, the arrays are on {device}")
+    return registry.implementation(device)

@@ -1,184 +1,38 @@
-"""MicroKernel and Backend, and the lists of them: every backend registers its table here, in one form."""
+"""The lookups: what backends, kernels and rungs there are, and each of them by its name."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from collections.abc import Iterable
+from functools import cache
 
-import numpy as np
-
-from pysimd import dtypes
-from pysimd.errors import UnavailableError, UnknownKernelError
-from pysimd.ratio import Ratio, tile_ratio
+from pysimd.errors import OptionError, UnavailableError, UnknownKernelError
+from pysimd.microkernel import Backend, Implementation, MicroKernel, Rung
 
 
-@dataclass(frozen=True)
-class Backend:
-    """Where kernels run.
+@cache
+def implementations() -> dict[str, Implementation]:
+    """The implementation of every backend by its name. No GPU is touched and no CuPy imported by asking."""
+    from pysimd.backends.cpu.implementation import CPU
+    from pysimd.backends.cuda.implementation import CUDA
+    from pysimd.backends.hip.implementation import HIP
 
-    Attributes:
-        name: ``cpu``, ``cuda`` or ``hip``.
-        available: whether its kernels can run here and now.
-        reason: why not, and what to do; empty if available.
-        device: the processor's or GPU's own name; empty if there is none.
-        features: what was detected (instruction sets, compute capability).
-    """
-
-    name: str
-    available: bool
-    reason: str
-    device: str
-    features: tuple[str, ...]
+    return {each.name: each for each in (CPU, CUDA, HIP)}
 
 
-@dataclass(frozen=True, eq=False)
-class MicroKernel:
-    """One microkernel: ``C[mr,nr] += A[mr,K] @ B[K,nr]`` for any K, called on arrays.
-
-    Attributes:
-        name: ``<target>_<types>_<form>_<mr>x<nr>``.
-        backend: ``cpu``, ``cuda`` or ``hip``.
-        target: instruction set or GPU family, e.g. ``avx2``.
-        types: types family, e.g. ``f32`` or ``i8i32``.
-        form: ``outer``, ``inner``, or the matrix unit that does the tile.
-        mr, nr: rows and columns of the tile.
-        k_group: how many k are multiplied by one instruction (4 for int8 dot products).
-        requires: the features the device must have.
-        available: whether it can run on this machine.
-        unavailable_reason: why not, and what to do; empty if available.
-        source_path: the file that holds it, relative to the package's source folders.
-    """
-
-    name: str
-    backend: str
-    target: str
-    types: str
-    form: str
-    mr: int
-    nr: int
-    k_group: int
-    requires: tuple[str, ...]
-    available: bool
-    unavailable_reason: str
-    source_path: str
-    _implementation: Any = field(repr=False)
-
-    @property
-    def a_dtype(self) -> np.dtype:
-        """dtype of A; bfloat16 is ``ml_dtypes.bfloat16`` if that is installed, else uint16."""
-        return dtypes.dtype_of(dtypes.FAMILIES[self.types].a)
-
-    @property
-    def b_dtype(self) -> np.dtype:
-        """dtype of B."""
-        return dtypes.dtype_of(dtypes.FAMILIES[self.types].b)
-
-    @property
-    def c_dtype(self) -> np.dtype:
-        """dtype of C and of the accumulators."""
-        return dtypes.dtype_of(dtypes.FAMILIES[self.types].c)
-
-    @cached_property
-    def ratio(self) -> Ratio:
-        """Analytic math-to-load ratio of one step of k."""
-        return tile_ratio(self.form, self.mr, self.nr, self.a_dtype.itemsize, self.b_dtype.itemsize)
-
-    @cached_property
-    def source(self) -> str:
-        """Text of the source file; its header states contract, tile, registers and ratio."""
-        from importlib.resources import files  # not before it is needed: it would make `import pysimd` slower
-
-        folder, _, name = self.source_path.partition("/")
-        return files(f"pysimd.{folder}").joinpath(name).read_text()
-
-    def __call__(self, a, b, c=None, *, out=None):
-        """Return ``c + a @ b``, each product computed by this kernel.
-
-        Args:
-            a: (..., mr, K), dtype ``a_dtype``; any K >= 0, strides and alignment.
-            b: (..., K, nr), dtype ``b_dtype``. Batch dimensions broadcast as in ``numpy.matmul``.
-            c: (..., mr, nr), dtype ``c_dtype``; zeros if not given. Never written (unless it is ``out``).
-            out: array of the result's shape and dtype to write into; it may overlap any input.
-
-        Returns:
-            ``out``, or a new array of shape (..., mr, nr).
-
-        Raises:
-            ShapeError, DTypeError: the operands do not fit; nothing was written.
-            UnavailableError: this machine cannot run the kernel.
-        """
-        self._check_available()
-        return self._implementation.call(self, a, b, c, out)
-
-    def bind(self, a, b, c) -> Callable[[], None]:
-        """Check once, then return a function without arguments that does ``c += a @ b`` in place, without any checks.
-
-        The arrays are kept alive, and must not be resized. ``c`` must be writable, have the shape of the result, unit
-        stride along its rows, and overlap neither ``a`` nor ``b``.
-
-        Raises:
-            ShapeError, DTypeError, UnavailableError: as for a call.
-        """
-        self._check_available()
-        return self._implementation.bind(self, a, b, c)
-
-    def simulate(self, a, b, c=None, *, target: str = "gfx942"):
-        """Run the machine code of a HIP kernel in the functional simulator, without a GPU.
-
-        The kernel is compiled for ``target`` (clang, or ``pip install 'pysimd[simulate]'``) and launched as on a GPU;
-        every instruction is executed on NumPy arrays, and every access checked. It is thousands of times slower than
-        a GPU and says nothing of time; docs/simulator.md tells what it models and what not.
-
-        Args:
-            a, b, c: as for a call, on the CPU.
-            target: ``gfx900``, ``gfx906``, ``gfx90a``, ``gfx942``, ``gfx1030``, ``gfx1100`` or ``gfx1200``.
-
-        Returns:
-            A ``Simulation``: ``result``, executed ``counts``, and the ``ratio`` of multiply-adds to elements loaded.
-
-        Raises:
-            ShapeError, DTypeError: as for a call.
-            OptionError: the simulator does not know the target.
-            UnavailableError: not a HIP kernel, a target without its instructions, or no compiler.
-        """
-        if self.backend != "hip":
-            raise UnavailableError(
-                f"{self.name} is no HIP kernel: the simulator runs machine code of AMD GPUs only; "
-                "pysimd.kernels('hip') lists what it can run"
-            )
-        from pysimd.backends.hip import simulation as hip_simulation
-
-        return hip_simulation.simulate(self, a, b, c, target)
-
-    def _check_available(self) -> None:
-        if not self.available:
-            raise UnavailableError(f"{self.name} cannot run here: {self.unavailable_reason}")
-
-
-def _implementations():
-    from pysimd.backends.cpu import implementation as cpu
-    from pysimd.backends.cuda import implementation as cuda
-    from pysimd.backends.hip import implementation as hip
-
-    return (cpu, cuda, hip)
-
-
-def implementation(backend: str):
-    """The module of a backend that can run here; raises ``UnavailableError`` with what is missing."""
-    found = {module.backend().name: module for module in _implementations()}
-    if backend not in found:
-        raise UnavailableError(f"no backend for arrays on {backend}: there are {', '.join(found)}")
-    if not found[backend].backend().available:
-        raise UnavailableError(found[backend].backend().reason)
-    return found[backend]
+def implementation(device: str) -> Implementation:
+    """The implementation for arrays on ``device``; raises ``UnavailableError`` with what is missing."""
+    found = implementations().get(device)
+    if found is None:
+        raise UnavailableError(f"no backend for arrays on {device}: there are {', '.join(implementations())}")
+    if not found.backend().available:
+        raise UnavailableError(found.backend().reason)
+    return found
 
 
 def backends() -> tuple[Backend, ...]:
     """All backends, available or not: ``Backend(name, available, reason, device, features)``."""
-    return tuple(module.backend() for module in _implementations())
+    return tuple(each.backend() for each in implementations().values())
 
 
 def kernels(
@@ -198,8 +52,8 @@ def kernels(
     wanted = {key: value for key, value in wanted.items() if value is not None}
     return [
         kernel
-        for module in _implementations()
-        for kernel in module.kernels()
+        for each in implementations().values()
+        for kernel in each.kernels()
         if all(getattr(kernel, key) == value for key, value in wanted.items())
     ]
 
@@ -210,14 +64,61 @@ def kernel(name: str) -> MicroKernel:
     Raises:
         UnknownKernelError: no such kernel; the message names the closest.
     """
-    return named(name, kernels(), "kernel", "pysimd.kernels() lists them all")
+    found = _by_name().get(name)
+    if not isinstance(found, MicroKernel):
+        raise _unknown("kernel", name, (k.name for k in kernels()), "pysimd.kernels() lists them all")
+    return found
 
 
-def named(name: str, things, what: str, where: str):
-    """The one of ``things`` that has this name; raises ``UnknownKernelError`` with the closest, or where to look."""
-    everything = {thing.name: thing for thing in things}
-    if name in everything:
-        return everything[name]
-    close = difflib.get_close_matches(str(name), everything, n=3, cutoff=0.5)
+def rungs(backend: str = "cuda") -> list[Rung]:
+    """The ladder of a backend from its first rung to its last, whether or not this machine can run it.
+
+    Raises:
+        OptionError: a backend without a ladder.
+
+    >>> [rung.name for rung in pysimd.rungs()][:3]
+    ['naive_uncoalesced', 'naive', 'smem_conflict']
+    """
+    found = implementations().get(backend)
+    if found is None or not found.rungs():
+        raise OptionError(f"backend {backend!r} has no ladder: there is one for 'cuda'")
+    return list(found.rungs())
+
+
+def rung(name: str) -> Rung:
+    """The rung of that name.
+
+    Raises:
+        UnknownKernelError: no such rung; the message names the closest.
+
+    >>> pysimd.rung("smem_dbuf").ratio.value
+    4.0
+    """
+    found = _by_name().get(name)
+    if not isinstance(found, Rung):
+        raise _unknown("rung", name, (r.name for r in _rungs()), "pysimd.rungs() lists them all")
+    return found
+
+
+def kernel_or_rung(name: str) -> MicroKernel | Rung:
+    """The microkernel or the rung of that name; raises ``UnknownKernelError`` with the closest of both."""
+    found = _by_name().get(name)
+    if found is None:
+        raise _unknown("kernel", name, _by_name(), "pysimd.kernels() and pysimd.rungs() list them all")
+    return found
+
+
+def _rungs() -> list[Rung]:
+    return [rung for each in implementations().values() for rung in each.rungs()]
+
+
+@cache
+def _by_name() -> dict[str, MicroKernel | Rung]:
+    """Every kernel and every rung: what exists does not change while a process lives."""
+    return {thing.name: thing for thing in (*kernels(), *_rungs())}
+
+
+def _unknown(what: str, name: object, names: Iterable[str], where: str) -> UnknownKernelError:
+    close = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
     hint = f"did you mean {', '.join(close)}?" if close else where
-    raise UnknownKernelError(f"no {what} {name!r}: {hint}")
+    return UnknownKernelError(f"no {what} {name!r}: {hint}")

@@ -14,7 +14,8 @@ import numpy as np
 
 from pysimd import _cpu
 from pysimd._cpu import ffi, lib
-from pysimd.backends.cpu import implementation as cpu
+from pysimd.backends.cpu import table as cpu_table
+from pysimd.backends.cpu.implementation import CPU
 
 ROUNDS = 60
 """Turns of each, one after the other. The shortest counts: a core's clock follows what its neighbours do, and the most
@@ -34,11 +35,11 @@ _MOST_WINDOW = 1 << 30
 
 def identity() -> dict[str, Any]:
     """What a peak belongs to: the processor as this process may use it, and the code that measures."""
-    here = cpu.backend()
+    here = CPU.backend()
     return {
         "device": here.device,
         "features": list(here.features),
-        "targets": sorted({k.target for k in cpu.kernels() if k.available}),
+        "targets": sorted({k.target for k in CPU.kernels() if k.available}),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "cache_bytes": cache_bytes(),
         "build": hashlib.sha256(Path(_cpu.__file__).read_bytes() + Path(__file__).read_bytes()).hexdigest()[:16],
@@ -92,7 +93,7 @@ _CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.
 
 def index(target: str, types: str) -> int | None:
     """Place of a target and types family in peaks.inc; None if it is not there."""
-    numbers = cpu._TARGETS.index(target), cpu._TYPES[types]
+    numbers = cpu_table.TARGETS.index(target), cpu_table.TYPES[types]
     rows = (lib.pysimd_peaks[i] for i in range(lib.pysimd_peak_count))
     return next((i for i, row in enumerate(rows) if (row.target, row.types) == numbers), None)
 
@@ -182,7 +183,7 @@ def beside(place: int, turn_ns: float) -> list[Chain | Loads]:
 def measured() -> list[dict[str, Any]]:
     """The peak of each target and types family of the kernels that run here: one after the other, because a core has
     another clock for each instruction set; chain and loads of one turn by turn."""
-    families = dict.fromkeys((k.target, k.types) for k in cpu.kernels() if k.available)
+    families = dict.fromkeys((k.target, k.types) for k in CPU.kernels() if k.available)
     places = {family: place for family in families if (place := index(*family)) is not None}
     buffer = Buffer(max(windows().values()))
     return [{"target": target, "types": types, **_measured(place, buffer)} for (target, types), place in places.items()]

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pysimd import sources
-from pysimd.backends.cuda import implementation as cuda
-from pysimd.backends.gpu.implementation import current_device
+from pysimd.backends.cuda import tiles as cuda_tiles
+from pysimd.backends.cuda.implementation import CUDA
+from pysimd.backends.gpu.plans import current_device
 from pysimd.gpu_kernels import table
-from pysimd.registry import MicroKernel
 
 ROUNDS = 9
 """Turns of each, one after the other, after one to warm up; their median counts."""
@@ -36,7 +36,7 @@ def identity() -> dict[str, Any]:
     """What a peak belongs to: device, driver, compiler, and the code that measures."""
     import cupy
 
-    here, properties = cuda.backend(), cupy.cuda.runtime.getDeviceProperties(current_device())
+    here, properties = CUDA.backend(), cupy.cuda.runtime.getDeviceProperties(current_device())
     texts = Path(__file__).read_text() + "".join(sources.read(f"gpu_kernels/{x}.cu") for x in ("ceilings", "loads"))
     return {
         "device": here.device,
@@ -50,10 +50,38 @@ def identity() -> dict[str, Any]:
     }
 
 
+#: Chain of ceilings.cu that an instruction is compared with, and operations of one of its instructions in a thread.
+PEAKS = {
+    "FFMA": ("ffma", 2),
+    "DFMA": ("dfma", 2),
+    "HFMA2": ("hfma2", 4),
+    "IDP.4A": ("dp4a", 8),
+    "HMMA": ("hmma", 128),
+    "IMMA": ("imma", 256),
+}
+
+_PEAK_INSTRUCTIONS = 128
+"""Instructions of a turn in ceilings.cu."""
+
+
+def peak_run(name: str, operations: int, steps: int = 4000):
+    """A function that runs a chain of ceilings.cu on the whole device, and how many operations it does."""
+    import cupy
+
+    function = cuda_tiles.function("../ceilings.cu", f"chain<{name.upper()}>", current_device())
+    processors = cupy.cuda.runtime.getDeviceProperties(current_device())["multiProcessorCount"]
+    halves, threads = name.startswith(("hfma2", "hmma")), 256
+    values = np.random.default_rng(0).uniform(-1, 1, 512 if halves else 256)
+    given = cupy.asarray(values.astype(np.float16 if halves else np.float32))
+    out = cupy.zeros(4 * 8 * processors * threads, np.float32)
+    run = functools.partial(function, (8 * processors,), (threads,), (given, out, np.int32(steps)))
+    return run, float(8 * processors * threads * steps * _PEAK_INSTRUCTIONS * operations)
+
+
 def ceiling(row: table.Kernel) -> tuple[str, int] | None:
-    """Chain and operations (``cuda.CEILINGS``) that a kernel is compared with; None if this device has none."""
+    """Chain and operations (``PEAKS``) that a kernel is compared with; None if this device has none."""
     tensor = row.instruction in ("HMMA", "IMMA")
-    return None if tensor and int(cuda.backend().features[0][3:]) < 80 else cuda.CEILINGS.get(row.instruction)
+    return None if tensor and int(CUDA.backend().features[0][3:]) < 80 else PEAKS.get(row.instruction)
 
 
 def windows() -> dict[str, int]:
@@ -82,7 +110,7 @@ def loads_run(memory: str, word: str = "uint4") -> Timed:
     device, window = current_device(), windows()[memory]
     if memory in ("shared", "L1"):
         window = window * _WORDS[word] // _WORDS["uint4"]
-    function = cuda._function("../loads.cu", f"loads<{word}, {_FROM[memory]}>", device)
+    function = cuda_tiles.function("../loads.cu", f"loads<{word}, {_FROM[memory]}>", device)
     blocks = _BLOCKS * cupy.cuda.runtime.getDeviceProperties(device)["multiProcessorCount"]
     piece = cupy.asarray(np.random.default_rng(0).integers(0, 256, min(window, 1 << 20), np.uint8))
     buffer, out = cupy.tile(piece, window // piece.size), cupy.empty(blocks * _THREADS, np.uint32)
@@ -117,9 +145,9 @@ def _rates(runs: dict[Any, Timed]) -> dict[Any, float]:
 def measured() -> list[dict[str, Any]]:
     """The peak of each types family and instruction of the kernels that run here, and the loads of the device, which
     are the same for all; all of them turn by turn."""
-    rows = [table.BY_NAME[k.name] for k in cuda.kernels() if k.available]
+    rows = [table.BY_NAME[k.name] for k in CUDA.kernels() if k.available]
     chains = {(row.types, row.instruction): found for row in rows if (found := ceiling(row))}
-    runs: dict[Any, Timed] = {key: Timed(*cuda.ceiling_run(*found)) for key, found in chains.items()}
+    runs: dict[Any, Timed] = {key: Timed(*peak_run(*found)) for key, found in chains.items()}
     runs |= {(memory, word): loads_run(memory, word) for memory in windows() for word in _WORDS}
     rates = _rates(runs)
     loads = [
@@ -141,17 +169,3 @@ def measured() -> list[dict[str, Any]]:
         }
         for types, instruction in chains
     ]
-
-
-def tile_rates(kernel: MicroKernel) -> tuple[float, dict[str, float] | None, dict[str, float]]:
-    """GFLOP/s (GOP/s) of the kernel in the best of its layouts; of the chain of its instruction; and loads from L1. All
-    turn by turn."""
-    found = ceiling(table.BY_NAME[kernel.name])
-    layouts = [(packed, columns) for packed in (False, True) for columns in (False, True)]
-    runs: dict[Any, Timed] = {x: Timed(*cuda.tile_run(kernel, packed_a=x[0], columns_b=x[1])) for x in layouts}
-    if found:
-        runs["chain"] = Timed(*cuda.ceiling_run(*found))
-    runs |= {word: loads_run("L1", word) for word in _WORDS}
-    rates = _rates(runs)
-    loads = {"gbytes_per_s": rates["uint4"], "gloads_per_s": rates["unsigned"] / _WORDS["unsigned"]}
-    return max(rates[x] for x in layouts), {"gflops": rates["chain"]} if found else None, loads

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pysimd import ladder
+from pysimd import registry
 from pysimd.errors import OptionError
+from pysimd.microkernel import Rung
 
 TYPES = ("f32", "f16f32", "bf16f32")
 """The families that are timed: sums in float."""
@@ -48,13 +49,13 @@ class Row:
 
 def listed() -> list[Row]:
     """The rungs without measurement."""
-    return [_row(rung) for rung in ladder.rungs()]
+    return [_row(rung) for rung in registry.rungs()]
 
 
 _SHARED_BY = {1: "", 32: " a warp", 128: " a warpgroup"}
 
 
-def _row(rung: ladder.Rung, **measured) -> Row:
+def _row(rung: Rung, **measured) -> Row:
     block = f"{rung.bm}x{rung.bn}" + (f"x{rung.bk}" if rung.bk else "")
     return Row(
         number=rung.number,
@@ -97,7 +98,7 @@ def measure(
         ceilings[family] = ladder_times.ceiling(family)
         if ceilings[family]:
             say(f"chain of multiply-adds, {family}: {ceilings[family]:.1f} TFLOP/s")
-        rungs = {rung.name: rung for rung in ladder.rungs() if rung.available and rung.types == family}
+        rungs = {rung.name: rung for rung in registry.rungs() if rung.available and rung.types == family}
         for i, size in enumerate(sizes, 1):
             say(f"[{i}/{len(sizes)}] {size} x {size} x {size}, {family} ...")
             timed = ladder_times.at_size(list(rungs.values()), family, size, seconds)

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pysimd import dtypes
-from pysimd.backends.cuda import implementation as cuda
-from pysimd.backends.cuda.ladder import rungs as cuda_ladder
+from pysimd.backends.cuda.implementation import CUDA
+from pysimd.bench import cuda_peaks
 from pysimd.errors import OptionError, UnavailableError
 
 ROUNDS = 9
@@ -38,8 +38,8 @@ class Timed(NamedTuple):
 
 def check_available() -> None:
     """Raises unless the ladder can be measured here: a GPU, and a cuBLAS that computes in float32."""
-    if not cuda.backend().available:
-        raise UnavailableError(cuda.backend().reason)
+    if not CUDA.backend().available:
+        raise UnavailableError(CUDA.backend().reason)
     if os.environ.get("CUPY_TF32") == "1":
         raise OptionError("CUPY_TF32=1 makes cuBLAS compute in TF32, which is no peer of float32: unset it")
 
@@ -49,7 +49,7 @@ def ceiling(types: str) -> float | None:
     memory."""
     if types not in _CEILINGS:
         return None
-    run, operations = cuda.ceiling_run(*cuda.CEILINGS[_CEILINGS[types]])
+    run, operations = cuda_peaks.peak_run(*cuda_peaks.PEAKS[_CEILINGS[types]])
     return operations / medians({"ceiling": [run]}, 0.2)["ceiling"] / 1e12
 
 
@@ -71,7 +71,7 @@ def at_size(rungs: Sequence, types: str, size: int, seconds: float) -> dict[str,
         runs[CUBLAS] = [_library(a[i], b[i], out[i]) for i in range(sets)]
         runs[CUBLAS_NARROW] = [_library(a[i], b[i], narrow_out[i]) for i in range(sets)]
     for rung in rungs:
-        runs[rung.name] = [cuda_ladder.prepared(rung, a[i], b[i], out[i]) for i in range(sets)]
+        runs[rung.name] = [rungs.prepared(rung, a[i], b[i], out[i]) for i in range(sets)]
     wide = _float64(a[0]), _float64(b[0])
     expected, bound = wide[0] @ wide[1], (size + 3) * 2.0**-24 * (abs(wide[0]) @ abs(wide[1]))
     holds = {}

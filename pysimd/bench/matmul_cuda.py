@@ -9,6 +9,7 @@ import numpy as np
 
 from pysimd import dtypes
 from pysimd import products as api
+from pysimd.backends.cuda.implementation import CUDA
 from pysimd.bench import tiles as measure
 from pysimd.bench.verify import verify
 from pysimd.errors import OptionError, UnavailableError
@@ -43,13 +44,12 @@ class Row:
 
 def check(types) -> None:
     """Raises unless there is a GPU, and the types are those of ``FAMILIES``."""
-    from pysimd.backends.cuda import implementation as cuda
 
     for name in types:
         if name not in FAMILIES:
             raise OptionError(f"--types {name} is not for --backend cuda: give any of {', '.join(FAMILIES)}")
-    if not cuda.backend().available:
-        raise UnavailableError(cuda.backend().reason)
+    if not CUDA.backend().available:
+        raise UnavailableError(CUDA.backend().reason)
 
 
 def beside_cublas(types: str, size: int, batch: int, *, seconds: float = 0.3, seed: int = 0) -> Row:

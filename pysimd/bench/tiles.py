@@ -15,8 +15,11 @@ import numpy as np
 
 from pysimd import dtypes
 from pysimd import products as api
+from pysimd.backends.cpu import dispatch as cpu_dispatch
+from pysimd.backends.cpu import table as cpu_table
+from pysimd.backends.cpu.implementation import CPU
 from pysimd.bench.verify import verify
-from pysimd.registry import MicroKernel
+from pysimd.microkernel import MicroKernel
 
 K = 256
 """Length of the panels, in k."""
@@ -50,17 +53,16 @@ def tile_speed(kernel: MicroKernel, *, rounds: int = 41, seconds: float = 0.02) 
     device, all tiles on the same two panels (K = 2048), in nine turns beside the chains of ceilings.cu and the loads of
     loads.cu; fields are None for kernels of other GPUs.
     """
-    from pysimd.backends.cpu import implementation as cpu
     from pysimd.bench import cpu_peaks
 
     if kernel.backend == "cuda":
-        from pysimd.bench import cuda_peaks
+        from pysimd.bench import cuda_tiles
 
-        return Speed.beside(*cuda_peaks.tile_rates(kernel))
+        return Speed.beside(*cuda_tiles.tile_rates(kernel))
     if kernel.backend != "cpu":
         return Speed()
-    ffi, lib = cpu.ffi, cpu.lib
-    row = cpu._row(kernel.name)
+    ffi, lib = cpu_table.ffi, cpu_table.lib
+    row = cpu_table.row(kernel.name)
     groups = K // kernel.k_group
     rng = np.random.default_rng(0)
     # Wide panels hold two bytes per value and a correction row may follow: room for both.
@@ -243,9 +245,9 @@ def beside_numpy(types: str, size: int, batch: int, *, threads: int = 1, seconds
     family, rng = dtypes.FAMILIES[types], np.random.default_rng(seed)
     a, b = (random_array(name, (batch, size, size), rng) for name in (family.a, family.b))
     out, out_numpy = (np.zeros((batch, size, size), dtypes.dtype_of(family.c)) for _ in range(2))
-    kernel = cpu.chosen(types, size).name
+    kernel = CPU.chosen(types, size).name
     by_name = {"kernel": kernel} if a.dtype.name == "uint16" else {}  # bfloat16 bits are not known by their dtype
-    if not by_name and cpu.left_to_blas(types, size, size, size):
+    if not by_name and cpu_dispatch.left_to_blas(types, size, size, size):
         kernel = "NumPy's BLAS"
     if family.roundoff and types != "bf16f32":
         peer, theirs, options = "numpy.matmul", (a, b), {}
@@ -254,7 +256,7 @@ def beside_numpy(types: str, size: int, batch: int, *, threads: int = 1, seconds
     else:
         peer, theirs, options = "numpy.matmul(dtype=int32)", (a, b), {"dtype": np.int32}
     # Work this small never takes a second thread, and the shortest way is the one without options.
-    small = batch * size**3 <= cpu.SHORT_WAY_MACS and a.nbytes + b.nbytes + out.nbytes <= cpu.SHORT_WAY_BYTES
+    small = batch * size**3 <= cpu.FAST_PATH_MACS and a.nbytes + b.nbytes + out.nbytes <= cpu.FAST_PATH_BYTES
     bound = None if threads == 1 and small else threads
 
     def ours():

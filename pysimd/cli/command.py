@@ -17,14 +17,17 @@ from pathlib import Path
 
 import numpy as np
 
-from pysimd import dtypes, ladder, registry, sources
+from pysimd import dtypes, registry, sources
 from pysimd import operands as arrays
 from pysimd._version import __version__
+from pysimd.backends.cpu import table as cpu_table
+from pysimd.backends.cpu.implementation import CPU
 from pysimd.bench import ladder as ladder_report
 from pysimd.bench import peaks
 from pysimd.bench import tiles as measure
 from pysimd.bench.verify import verify
 from pysimd.errors import DTypeError, OptionError, PysimdError, UnavailableError, UnknownKernelError
+from pysimd.microkernel import Backend, MicroKernel
 from pysimd.report import compare as report
 from pysimd.report.text import number, table
 
@@ -199,9 +202,8 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _families(text: str, known: Sequence[str] = ()) -> tuple[str, ...]:
-    from pysimd.backends.cpu import implementation as cpu
 
-    names, known = tuple(part.strip() for part in text.split(",")), known or (*cpu.OFFERED, "f16")
+    names, known = tuple(part.strip() for part in text.split(",")), known or (*CPU.offered, "f16")
     for name in names:
         if name not in known:
             raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(known)}")
@@ -231,11 +233,10 @@ def _print_json(**fields) -> int:
 
 
 def _overview(options) -> int:
-    from pysimd.backends.cpu import implementation as cpu
 
     backends = registry.backends()
     blas = measure.numpy_blas()
-    chosen = {types: {n: cpu.chosen(types, n) for n in COLUMNS} for types in cpu.OFFERED}
+    chosen = {types: {n: CPU.chosen(types, n) for n in COLUMNS} for types in CPU.offered}
     names = [k.name for k in registry.kernels(types="f32", available=True)]
     _say(f"measuring {len(names)} f32 kernels ...")
     ratios = report.compare(names, measure=True, seconds=options.seconds)
@@ -246,7 +247,7 @@ def _overview(options) -> int:
             numpy=np.__version__,
             numpy_blas=asdict(blas),
             isa_bound=os.environ.get("PYSIMD_ISA") or None,
-            default_threads=cpu.default_threads(),
+            default_threads=cpu_table.default_threads(),
             kernel_by_types_and_columns={types: {n: k.name for n, k in by_n.items()} for types, by_n in chosen.items()},
             rows=ratios.to_dict()["rows"],
         )
@@ -256,7 +257,7 @@ def _overview(options) -> int:
     bound = os.environ.get("PYSIMD_ISA")
     print(f"\nCPU features  {' '.join(host.features) or '(none that pysimd uses)'}")
     print(f"CPU targets   {' '.join(_targets())}" + (f"   (PYSIMD_ISA={bound} is the upper bound)" if bound else ""))
-    print(f"CPU threads   1 for small work, {cpu.default_threads()} for large\n")
+    print(f"CPU threads   1 for small work, {cpu_table.default_threads()} for large\n")
     print("Tiles that pysimd.matmul takes for products with n columns:")
     headers = ["types", "target", *(f"n = {n}" if n < COLUMNS[-1] else f"n >= {n}" for n in COLUMNS)]
     rows = [
@@ -270,7 +271,7 @@ def _overview(options) -> int:
     return 0
 
 
-def _backend(backend: registry.Backend) -> list[str]:
+def _backend(backend: Backend) -> list[str]:
     if backend.available:
         return [backend.name, "available", backend.device]
     return [backend.name, "unavailable", backend.reason]
@@ -357,11 +358,11 @@ def _kernels(options) -> int:
     return 0
 
 
-def _here(kernel: registry.MicroKernel) -> str:
+def _here(kernel: MicroKernel) -> str:
     return "yes" if kernel.available else f"no: {kernel.unavailable_reason}"
 
 
-def _kernel_fields(kernel: registry.MicroKernel) -> dict:
+def _kernel_fields(kernel: MicroKernel) -> dict:
     plain = ("name", "backend", "target", "types", "form", "mr", "nr", "k_group", "requires")
     return {
         **{key: getattr(kernel, key) for key in plain},
@@ -415,7 +416,7 @@ def _run(options) -> int:
     return _verdict(kernel, checked)
 
 
-def _simulate(kernel: registry.MicroKernel, options) -> int:
+def _simulate(kernel: MicroKernel, options) -> int:
     """``run --simulate``: what was executed instead of how fast it was."""
     a, b, c, source = _operands(kernel, options, batch=100)
     _say(f"compiling {kernel.name} for {options.simulate} and executing its machine code ...")
@@ -793,7 +794,7 @@ def _ladder_table(rows: Sequence[ladder_report.Row], ceiling: float | None) -> s
 
 
 def _source(options) -> int:
-    kernel = ladder.kernel_or_rung(options.name)
+    kernel = registry.kernel_or_rung(options.name)
     found = sources.with_includes(kernel.source_path)
     if not options.with_includes:
         found = {kernel.source_path: kernel.source}

@@ -7,8 +7,9 @@ one way.
 
 from __future__ import annotations
 
-from pysimd import ladder
+from pysimd import registry
 from pysimd.inspection.counts import Inspection, Line
+from pysimd.microkernel import Rung
 
 __all__ = ["Inspection", "Line", "inspect"]
 
@@ -32,8 +33,8 @@ def inspect(kernel, *, target: str | None = None) -> Inspection:
         OptionError: a target that the kernel cannot be compiled for.
         UnavailableError: a disassembler or compiler is missing; the message says which, and what to install.
     """
-    kernel = ladder.kernel_or_rung(kernel) if isinstance(kernel, str) else kernel
-    if isinstance(kernel, ladder.Rung):
+    kernel = registry.kernel_or_rung(kernel) if isinstance(kernel, str) else kernel
+    if isinstance(kernel, Rung):
         from pysimd.inspection import rungs
 
         return rungs.inspect(kernel, target)

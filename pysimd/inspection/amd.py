@@ -6,12 +6,13 @@ import re
 from collections import Counter
 from functools import cache
 
-from pysimd.backends.hip import implementation as hip
+from pysimd.backends.hip import device as hip_device
 from pysimd.backends.hip import simulation as hip_simulation
+from pysimd.backends.hip.implementation import HIP
 from pysimd.errors import OptionError
 from pysimd.hip_kernels import table
 from pysimd.inspection.counts import LOAD, MOVE, MULTIPLY_ADD, SPILL, STORE, Inspection, Line
-from pysimd.registry import MicroKernel
+from pysimd.microkernel import MicroKernel
 from pysimd.simulator.counts import MACS_PER_LANE, macs_of_wave
 
 DEFAULTS = ("gfx942", "gfx1100")
@@ -103,14 +104,14 @@ def fast_entry(row: table.Kernel) -> str:
 
 def inspect(kernel: MicroKernel, target: str | None) -> Inspection:
     """``pysimd.inspect`` of a HIP kernel."""
-    row, here = table.BY_NAME[kernel.name], hip.backend()
+    row, here = table.BY_NAME[kernel.name], HIP.backend()
     if target is None:
         candidates = (*here.features[:1], *DEFAULTS)
-        target = next(x for x in candidates if not hip.lacks(row, x))
+        target = next(x for x in candidates if not hip_device.lacks(row, x))
     if target not in table.TARGETS and not (here.available and target == here.features[0]):
         raise OptionError(f"target={target!r}: kernels are read for {', '.join(table.TARGETS)}")
-    if hip.lacks(row, target):
-        raise OptionError(f"target={target!r}: {hip.lacks(row, target)}")
+    if hip_device.lacks(row, target):
+        raise OptionError(f"target={target!r}: {hip_device.lacks(row, target)}")
     entry = fast_entry(row)
     return inspection(kernel, target, entry, _code(row, entry, target))
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from pysimd.backends.cuda import implementation as cuda
 from pysimd.backends.cuda import nvrtc
+from pysimd.backends.cuda.implementation import CUDA
 from pysimd.errors import OptionError, PysimdError, UnavailableError
 from pysimd.gpu_kernels import table
 from pysimd.inspection.counts import LOAD, MOVE, MULTIPLY_ADD, SPILL, STORE, Inspection, Line
-from pysimd.registry import MicroKernel
+from pysimd.microkernel import MicroKernel
 
 DEFAULT = "sm_90"
 
@@ -161,7 +161,7 @@ def fast_entry(row: table.Kernel) -> str:
 
 def inspect(kernel: MicroKernel, target: str | None) -> Inspection:
     """``pysimd.inspect`` of a CUDA kernel."""
-    row, here = table.BY_NAME[kernel.name], cuda.backend()
+    row, here = table.BY_NAME[kernel.name], CUDA.backend()
     target = target or (here.features[0] if here.available else DEFAULT)
     if not re.fullmatch(r"sm_\d+", target) or int(target[3:]) < int(row.requires[3:]):
         raise OptionError(f"target={target!r}: {kernel.name} is compiled for {row.requires} or newer, e.g. {DEFAULT}")

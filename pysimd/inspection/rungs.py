@@ -6,12 +6,12 @@ from __future__ import annotations
 import re
 
 from pysimd import dtypes
-from pysimd.backends.cuda import implementation as cuda
+from pysimd.backends.cuda.implementation import CUDA
 from pysimd.errors import OptionError, UnavailableError
 from pysimd.gpu_kernels import ladder_table
 from pysimd.inspection import nvidia
 from pysimd.inspection.counts import LOAD, MULTIPLY_ADD, Inspection, Line
-from pysimd.ladder import Rung
+from pysimd.microkernel import Rung
 
 SCOPES = {1: "thread", 32: "warp", 128: "warpgroup"}
 
@@ -31,7 +31,7 @@ def inspect(rung: Rung, target: str | None) -> Inspection:
 
     For sm_90 that is sm_90a, as on the device: only there warps hand registers over, and warpgroups multiply.
     """
-    row, here = ladder_table.BY_NAME[rung.name], cuda.backend()
+    row, here = ladder_table.BY_NAME[rung.name], CUDA.backend()
     target = target or (here.features[0] if here.available else nvidia.DEFAULT)
     target = "sm_90a" if target == "sm_90" else target
     found = re.fullmatch(r"sm_(\d+)a?", target)

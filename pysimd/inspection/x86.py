@@ -7,10 +7,10 @@ import platform
 from functools import cache
 
 from pysimd._cpu import ffi, lib
-from pysimd.backends.cpu import implementation as cpu
+from pysimd.backends.cpu import table as cpu_table
 from pysimd.errors import OptionError, UnavailableError
 from pysimd.inspection.counts import LOAD, MOVE, MULTIPLY_ADD, SPILL, STORE, Inspection, Line
-from pysimd.registry import MicroKernel
+from pysimd.microkernel import MicroKernel
 
 try:
     import iced_x86 as iced
@@ -44,7 +44,7 @@ def inspect(kernel: MicroKernel, target: str | None) -> Inspection:
 
 def address(kernel: MicroKernel) -> int:
     """Where the code of a kernel's ``run`` starts, in this process."""
-    return int(ffi.cast("uintptr_t", cpu._row(kernel.name).run))
+    return int(ffi.cast("uintptr_t", cpu_table.row(kernel.name).run))
 
 
 def inspection(kernel: MicroKernel, start: int) -> Inspection:
@@ -59,7 +59,7 @@ def inspection(kernel: MicroKernel, start: int) -> Inspection:
         target=kernel.target,
         entry=kernel.name,
         scope="core",
-        element_bytes=2 if cpu._row(kernel.name).panel == lib.WIDE else kernel.a_dtype.itemsize,
+        element_bytes=2 if cpu_table.row(kernel.name).panel == lib.WIDE else kernel.a_dtype.itemsize,
         registers=len(vector_registers(loop)),
         registers_there_are=32 if kernel.target.startswith("avx512") else 16,
         features=tuple(sorted(features(code))),

@@ -12,7 +12,7 @@ from pysimd import registry
 from pysimd._version import __version__
 from pysimd.errors import OptionError, UnavailableError
 from pysimd.inspection import inspect
-from pysimd.registry import MicroKernel
+from pysimd.microkernel import MicroKernel
 
 if TYPE_CHECKING:
     from pysimd.bench.peaks import Peaks

@@ -11,7 +11,7 @@ from typing import Any
 
 from pysimd.errors import UnavailableError
 from pysimd.inspection import Inspection, inspect
-from pysimd.registry import MicroKernel
+from pysimd.microkernel import MicroKernel
 
 
 @dataclass(frozen=True)

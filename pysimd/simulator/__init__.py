@@ -25,6 +25,7 @@ from pysimd.simulator.errors import (
 )
 from pysimd.simulator.memory import Memory
 from pysimd.simulator.run import launch
+from pysimd.simulator.simulation import Simulation
 
 __all__ = [
     "OPTIONS",
@@ -39,6 +40,7 @@ __all__ = [
     "LaunchError",
     "Memory",
     "RaceError",
+    "Simulation",
     "SimulationError",
     "Toolchain",
     "UndefinedRead",

@@ -12,7 +12,8 @@ from pysimd.hip_kernels import table as hip_table
 import pysimd
 from pysimd import simulator
 from pysimd.backends.cuda import nvrtc
-from pysimd.backends.hip import implementation as hip
+from pysimd.backends.hip import device as hip_device
+from pysimd.backends.hip import tiles as hip_tiles
 from pysimd.inspection import amd, nvidia, x86
 
 TARGETS = {"cpu": (None,), "cuda": ("sm_75", "sm_90"), "hip": ("gfx906", "gfx942", "gfx1100", "gfx1200")}
@@ -22,7 +23,7 @@ def has(kernel, target) -> bool:
     """Whether the target can be asked for."""
     if kernel.backend == "cuda":
         return int(cuda_table.BY_NAME[kernel.name].requires[3:]) <= int(target[3:])
-    return kernel.backend == "cpu" or not hip.lacks(hip_table.BY_NAME[kernel.name], target)
+    return kernel.backend == "cpu" or not hip_device.lacks(hip_table.BY_NAME[kernel.name], target)
 
 
 def missing(backend) -> str:
@@ -265,7 +266,7 @@ def test_a_broken_cuda_kernel_is_caught(what):
 def test_a_broken_hip_kernel_is_caught(what, monkeypatch):
     kernel, row = pysimd.kernel("hip_f32_outer_8x8"), hip_table.BY_NAME["hip_f32_outer_8x8"]
     entry = amd.fast_entry(row)
-    text = broken(hip.instance(row.source, entry), what)
+    text = broken(hip_tiles.instance(row.source, entry), what)
     monkeypatch.setattr(
         amd.hip_simulation, "compiled", lambda source, entry, target: simulator.compile_hip(text, target)
     )

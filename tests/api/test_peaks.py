@@ -9,7 +9,7 @@ import pytest
 from guard import GuardedMemory
 
 import pysimd
-from pysimd.backends.cpu import implementation as cpu
+from pysimd.backends.cpu import table as cpu_table
 from pysimd.bench import cpu_peaks, peaks
 from pysimd.bench import tiles as measure
 from pysimd.cli import command as cli
@@ -89,29 +89,34 @@ def test_loads_read_the_whole_window_and_nothing_else(target, types):
     place = cpu_peaks.index(target, types)
     step = cpu_peaks.step_bytes(place)
     memory = GuardedMemory()
-    pointer = cpu.ffi.from_buffer(memory.ending_at_guard(np.zeros(3 * step, np.uint8)))
+    pointer = cpu_table.ffi.from_buffer(memory.ending_at_guard(np.zeros(3 * step, np.uint8)))
     for steps in (1, 2, 3, 7):
-        assert cpu.lib.pysimd_time_loads(place, pointer, 3 * step, steps, 1) > 0
+        assert cpu_table.lib.pysimd_time_loads(place, pointer, 3 * step, steps, 1) > 0
 
 
 @pytest.mark.skipif(bool(x86.missing()), reason=x86.missing() or "nothing")
 @pytest.mark.parametrize(
-    "place", [i for i in range(cpu.lib.pysimd_peak_count) if cpu.lib.pysimd_peaks[i].target != cpu.lib.GENERIC]
+    "place",
+    [
+        i
+        for i in range(cpu_table.lib.pysimd_peak_count)
+        if cpu_table.lib.pysimd_peaks[i].target != cpu_table.lib.GENERIC
+    ],
 )
 def test_a_chain_multiplies_and_loads_nothing_and_loads_multiply_nothing(place):
-    peak = cpu.lib.pysimd_peaks[place]
+    peak = cpu_table.lib.pysimd_peaks[place]
     chain, loads = (_hot(function) for function in (peak.steps, peak.loads))
     assert sum(x.macs for x in chain) == peak.macs
     assert not {"load", "store", "spill"} & {role for x in chain for role in x.roles}
     if cpu_peaks.step_bytes(place) is not None:
-        assert sum("load" in x.roles for x in loads) == cpu.lib.PYSIMD_LOADS_A_STEP
+        assert sum("load" in x.roles for x in loads) == cpu_table.lib.PYSIMD_LOADS_A_STEP
         assert sum(x.load_bytes for x in loads) == cpu_peaks.step_bytes(place)
         assert not {"multiply-add", "store", "spill"} & {role for x in loads for role in x.roles}
 
 
 def _hot(function):
     """The lines of the longest innermost loop of a C function that does nothing but vectors."""
-    code = x86.decode(*x86.function_at(int(cpu.ffi.cast("uintptr_t", function))))
+    code = x86.decode(*x86.function_at(int(cpu_table.ffi.cast("uintptr_t", function))))
     if len(code) == 1:  # a jump to the same code under another name
         code = x86.decode(*x86.function_at(code[0].near_branch_target))
     return [x86.line(i) for i in max(x86.innermost_loops(code), key=len)]

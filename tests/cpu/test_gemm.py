@@ -8,10 +8,10 @@ from reference import random_operand, random_result
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends.cpu import implementation as cpu
+from pysimd.backends.cpu.implementation import CPU
 
 FACTORS = tuple(itertools.product((1.0, 0.0, -1.5, 2), (0.0, 1, 0.75)))
-TYPES = cpu.OFFERED
+TYPES = CPU.offered
 
 
 def operands(types, rng, m=5, k=7, n=6, batch_a=(), batch_b=(), batch_c=()):
@@ -45,7 +45,7 @@ def test_factors(types, rng):
     a, b, c = operands(types, rng)
     for alpha, beta in FACTORS:
         if types.endswith("i32") and (alpha, beta) != (int(alpha), int(beta)):
-            with pytest.raises(pysimd.OptionError, match="whole number of int32"):
+            with pytest.raises(pysimd.OptionError, match="an int32 for a result of int32"):
                 pysimd.gemm(a, b, c, alpha=alpha, beta=beta)
             continue
         check(pysimd.gemm(a, b, c, alpha=alpha, beta=beta), types, a, b, c, alpha, beta)
@@ -139,7 +139,7 @@ ERRORS = [
     (pysimd.UnknownKernelError, "did you mean .*smem_dbuf", {"kernel": "smem_dbug"}),
     (pysimd.UnknownKernelError, "generic_f32_outer_4x4", {"kernel": "generic_f32_outer_4x5"}),
     (pysimd.DTypeError, "f64 kernels take", {"kernel": "generic_f64_outer_4x4"}),
-    (pysimd.OptionError, "threads must be a whole number", {"threads": 0}),
+    (pysimd.OptionError, "threads must be a positive integer", {"threads": 0}),
     (pysimd.DTypeError, "a must be an array", {"a": [[1.0] * 7] * 5}),
     (pysimd.ShapeError, r"a must have at least 2 dimensions \(..., m, k\)", {"a": np.zeros(7, np.float32)}),
     (pysimd.ShapeError, r"b must have at least 2 dimensions \(..., n, k\)", {"b": np.zeros(7, "f4"), "trans_b": True}),

@@ -10,9 +10,11 @@ from reference import check, random_operand
 
 import pysimd
 from pysimd import dtypes
+from pysimd.backends.cpu import dispatch as cpu_dispatch
 from pysimd.backends.cpu import implementation as cpu
+from pysimd.backends.cpu.implementation import CPU
 
-TYPES = cpu.OFFERED
+TYPES = CPU.offered
 
 
 @pytest.fixture(params=TYPES)
@@ -96,7 +98,7 @@ class TestLargeBatch:
 
     def test_threads_by_default(self, types, size, rng, monkeypatch):
         """The default asks for every core: work is cut at places that a batch of this size has."""
-        monkeypatch.setattr(cpu, "_NS_WORTH_A_THREAD", 0)
+        monkeypatch.setattr(cpu_dispatch, "_NS_WORTH_A_THREAD", 0)
         a, b = pair(rng, types, (LARGE_BATCH + 1, size, size), (LARGE_BATCH + 1, size, size))
         check(pysimd.matmul(a, b), types, a, b)
 
@@ -161,7 +163,7 @@ class TestLeftToBlas:
             check(result, types, a, b)
 
     def test_overlapping_strided_and_nan(self, types, rng, monkeypatch):
-        monkeypatch.setattr(cpu, "BLAS_MACS", 1)
+        monkeypatch.setattr(cpu_dispatch, "BLAS_MACS", 1)
         a, b = pair(rng, types, (3, 9, 9), (3, 9, 9))
         out = a.copy()
         assert pysimd.matmul(out, b, out=out) is out
@@ -174,7 +176,7 @@ class TestLeftToBlas:
         check(pysimd.matmul(a[..., :0], b[..., :0, :]), types, a[..., :0], b[..., :0, :])
 
     def test_named_kernel_is_never_replaced(self, types, rng, monkeypatch):
-        monkeypatch.setattr(cpu, "BLAS_MACS", 1)
+        monkeypatch.setattr(cpu_dispatch, "BLAS_MACS", 1)
         monkeypatch.setattr(np, "matmul", None)
         kernel = pysimd.kernels("cpu", types=types, available=True)[0]
         a, b = pair(rng, types, (5, 5), (5, 5))

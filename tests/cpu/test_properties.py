@@ -7,10 +7,10 @@ from reference import check, random_operand, random_result
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends.cpu import implementation as cpu
+from pysimd.backends.cpu.implementation import CPU
 
 KERNELS = pysimd.kernels("cpu", available=True)
-TYPES = [t for t in cpu.OFFERED if dtypes.dtype_of(dtypes.FAMILIES[t].a).name != "uint16"]
+TYPES = [t for t in CPU.offered if dtypes.dtype_of(dtypes.FAMILIES[t].a).name != "uint16"]
 
 seeds = st.integers(0, 2**32 - 1)
 batches = st.lists(st.integers(0, 3), max_size=3).map(tuple)

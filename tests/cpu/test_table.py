@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import pysimd
-from pysimd.backends.cpu import implementation as cpu
+from pysimd.backends.cpu import table as cpu_table
 
 KERNELS = pysimd.kernels("cpu")
 PROMISED = """
@@ -63,9 +63,9 @@ def test_header_has_the_tile_of_the_row(kernel):
 
 
 def test_header_has_the_panel_of_the_row(kernel):
-    lib = cpu.lib
+    lib = cpu_table.lib
     names = {lib.PLAIN: "plain", lib.WIDE: "wide", lib.OFFSET: "offset"}
-    assert re.findall(r"panel (\w+)", header(kernel)) == [names[cpu._row(kernel.name).panel]]
+    assert re.findall(r"panel (\w+)", header(kernel)) == [names[cpu_table.row(kernel.name).panel]]
 
 
 def test_header_states_the_ratio_of_the_row(kernel):

@@ -12,6 +12,7 @@ from reference import check, random_operand
 import pysimd
 from pysimd import dtypes
 from pysimd.backends.cpu import implementation as cpu
+from pysimd.backends.cpu.implementation import CPU
 
 CASES = [  # batch, m, k, n: cut by products, by rows of tiles, and not at all
     ((7,), 4, 4, 4),
@@ -32,7 +33,7 @@ def pair(rng, types, batch, m, k, n):
     return a, b
 
 
-@pytest.mark.parametrize("types", cpu.OFFERED)
+@pytest.mark.parametrize("types", CPU.offered)
 @pytest.mark.parametrize("case", few(CASES, 3), ids=str)
 def test_same_bits_for_any_number_of_threads(types, case, rng):
     a, b = pair(rng, types, *case)
@@ -43,7 +44,7 @@ def test_same_bits_for_any_number_of_threads(types, case, rng):
     assert pysimd.matmul(a, b).tobytes() == one.tobytes()
 
 
-@pytest.mark.parametrize("types", cpu.OFFERED)
+@pytest.mark.parametrize("types", CPU.offered)
 @pytest.mark.parametrize("size", [3, 4, 8, 16, 19])
 def test_same_bits_at_any_place_in_a_batch(types, size, rng):
     a, b = pair(rng, types, (9,), size, size, size)

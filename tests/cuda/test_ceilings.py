@@ -7,10 +7,11 @@ from pysimd.gpu_kernels import table
 
 import pysimd
 from pysimd.backends.cuda import implementation as cuda
+from pysimd.backends.cuda.implementation import CUDA
 from pysimd.bench import cuda_peaks
 
 compiles = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
-on_gpu = pytest.mark.skipif(not cuda.backend().available, reason=cuda.backend().reason or "nothing")
+on_gpu = pytest.mark.skipif(not CUDA.backend().available, reason=CUDA.backend().reason or "nothing")
 
 CHAINS = {
     "FFMA": "FFMA",
@@ -41,8 +42,8 @@ def test_a_chain_is_its_instruction_and_little_else(name, instruction, arch):
     if "MMA" in name and arch < 80:
         pytest.skip("these shapes came with sm_80")
     found = loop("ceilings.cu", f"chain<{name}>", arch, instruction)
-    assert sum(x.name.startswith(instruction) for x in found) == cuda._CHAIN
-    assert len(found) <= cuda._CHAIN + 6
+    assert sum(x.name.startswith(instruction) for x in found) == cuda_peaks._PEAK_INSTRUCTIONS
+    assert len(found) <= cuda_peaks._PEAK_INSTRUCTIONS + 6
 
 
 @compiles
@@ -63,7 +64,7 @@ def test_loads_are_of_their_memory_and_width(memory, instruction, word, arch):
 
 
 def test_every_kernel_has_a_ceiling():
-    assert {row.instruction for row in table.KERNELS} == set(cuda.CEILINGS)
+    assert {row.instruction for row in table.KERNELS} == set(cuda_peaks.PEAKS)
 
 
 def test_tensor_cores_before_sm_80_have_none(monkeypatch):
@@ -110,7 +111,7 @@ def test_peaks_of_this_device():
     rates = {x.memory: x.gbytes_per_s for x in of_f32.loads}
     assert list(rates) == ["shared", "L1", "L2", "memory"]
     assert rates["L1"] > rates["L2"] > rates["memory"] > 0
-    for _, run in ((x, cuda.ceiling_run(*x)) for x in cuda.CEILINGS.values()):
+    for _, run in ((x, cuda_peaks.peak_run(*x)) for x in cuda_peaks.PEAKS.values()):
         run[0]()
     assert peaks.peaks("cuda") == found
 
@@ -120,8 +121,8 @@ def test_no_chain_becomes_infinite():
     """Infinite numbers would cost less power."""
     import cupy
 
-    for name, operations in cuda.CEILINGS.values():
-        run, _ = cuda.ceiling_run(name, operations, steps=100)
+    for name, operations in cuda_peaks.PEAKS.values():
+        run, _ = cuda_peaks.peak_run(name, operations, steps=100)
         run()
         out = run.args[2][1]
         if name in ("ffma", "hmma"):

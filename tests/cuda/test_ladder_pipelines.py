@@ -9,9 +9,9 @@ import pytest
 from pysimd.gpu_kernels import ladder_table
 
 import pysimd
-from pysimd.backends.cuda import implementation as cuda
 from pysimd.backends.cuda.ladder import schedule as gemm_blocks
 from pysimd.backends.cuda.ladder import tensor as gemm_tensor
+from pysimd.bench import cuda_tiles
 
 needs_compiler = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
 
@@ -118,10 +118,10 @@ def test_blocks_that_meet(block):
 
 
 @needs_compiler
-@pytest.mark.parametrize("types", cuda.REGISTER_TILES)
+@pytest.mark.parametrize("types", cuda_tiles.REGISTER_TILES)
 def test_register_tiles_alone(types):
     """What is measured without the memory behind it: the same words, the same order, nothing else."""
-    word, shapes = cuda.REGISTER_TILES[types]
+    word, shapes = cuda_tiles.REGISTER_TILES[types]
     for shape in shapes:
         entry = f"tile_rate<{word}, {', '.join(map(str, shape))}>"
         code = machine.compiled("tile_rate.cu", entry, 90, ".")

@@ -10,7 +10,7 @@ from pysimd.gpu_kernels import ladder_table
 
 from pysimd.backends.cuda import tensor_maps
 from pysimd.backends.cuda.ladder import tensor as gemm_tensor
-from pysimd.backends.gpu.launches import Arranged
+from pysimd.backends.gpu.launches import CallOperands
 
 needs_compiler = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
 
@@ -94,7 +94,7 @@ def test_parts_are_rounded_and_what_is_left_is_exact():
 
 
 class Matrices:
-    """Shape, strides and address: what an array of CuPy is to ``Arranged``."""
+    """Shape, strides and address: what an array of CuPy is to ``CallOperands``."""
 
     def __init__(self, shape, strides, pointer=4096, itemsize=2):
         self.shape, self.strides, self.itemsize = shape, strides, itemsize
@@ -106,7 +106,7 @@ def arranged(a, batch=()):
     k = a.shape[-1]
     b = Matrices((k, 64), (128, 2))
     c = Matrices((*batch, a.shape[-2], 64), (a.shape[-2] * 256, 256, 4)[-2 - len(batch) :], itemsize=4)
-    return Arranged(a, b, None, c)
+    return CallOperands(a, b, None, c)
 
 
 @pytest.mark.parametrize(

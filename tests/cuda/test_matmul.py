@@ -12,11 +12,11 @@ from reference import check, moderate
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends.cuda import implementation as cuda
+from pysimd.backends.cuda.implementation import CUDA
 
 pytestmark = pytest.mark.skipif(bool(cuda_arrays.WHY_NOT), reason=cuda_arrays.WHY_NOT or "nothing")
 
-TYPES = cuda.OFFERED
+TYPES = CUDA.offered
 every_type = pytest.mark.parametrize("types", TYPES)
 SIZES = (*range(1, 34), 40)
 

@@ -87,7 +87,7 @@ def test_every_tiling_fits(types):
         for n in range(1, table.BATCHED_MOST_MN + 1):
             for k in (0, 1, 2, 3, 7, 8, 16, 31, 33, table.BATCHED_MOST_K):
                 a, b, c = (_fake((5000, *shape), s) for shape, s in (((m, k), size), ((k, n), size), ((m, n), size_c)))
-                instance = batched.instance(types, launches.Arranged(a, b, None, c))
+                instance = batched.instance(types, launches.CallOperands(a, b, None, c))
                 assert instance.threads <= 1024
                 taken = max(instance.products * (m * k + k * n) * size, instance.products * m * n * size_c)
                 assert taken + 32 <= table.BATCHED_SHARED_BYTES or instance.products == 1
@@ -120,10 +120,10 @@ LAYOUTS = {
 def test_layout_of_a(case):
     shape, strides, expected = LAYOUTS[case]
     a, b, c = _fake(shape, 4, strides), _fake((shape[1], 8), 4), _fake((8, 8), 4)
-    arranged = launches.Arranged(a, b, None, c)
-    assert launches.layout(arranged, 0, 8, ("K_MAJOR", "MN_MAJOR", "PACKED")) == expected
+    operands = launches.CallOperands(a, b, None, c)
+    assert launches.layout(operands, 0, 8, ("K_MAJOR", "MN_MAJOR", "PACKED")) == expected
     a.data.ptr += 4
-    assert launches.layout(launches.Arranged(a, b, None, c), 0, 8, ("K_MAJOR", "MN_MAJOR", "PACKED")) == "ANY"
+    assert launches.layout(launches.CallOperands(a, b, None, c), 0, 8, ("K_MAJOR", "MN_MAJOR", "PACKED")) == "ANY"
 
 
 def test_many_batch_dimensions_are_cut_into_calls():
@@ -132,7 +132,7 @@ def test_many_batch_dimensions_are_cut_into_calls():
     a = _fake((*batch, 4, 4), 4)
     a.strides = (*(s if d % 2 else 0 for d, s in enumerate(a.strides[:-2])), 16, 4)
     b, c = _fake((4, 4), 4), _fake((*batch, 4, 4), 4)
-    calls = list(launches.Arranged(a, b, None, c).calls(False))
+    calls = list(launches.CallOperands(a, b, None, c).calls(False))
     assert len(calls) == 6
     assert all(int(call[launches.BATCH]) == 36 for call in calls)
     assert len({int(call[3]) for call in calls}) == 6

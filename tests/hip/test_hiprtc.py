@@ -13,8 +13,9 @@ from pysimd.hip_kernels import table
 from reference import check, moderate, random_result
 
 from pysimd import dtypes, simulator
-from pysimd.backends.hip import implementation as hip
+from pysimd.backends.gpu import batched
 from pysimd.backends.hip import simulation as hip_simulation
+from pysimd.backends.hip import tiles as hip_tiles
 
 WHY_NOT = "libamdhip64.so.5 is not installed: apt install libamdhip64-5" if hiprtc.library() is None else ""
 WHY_NOT = WHY_NOT or machine.missing()
@@ -37,10 +38,10 @@ def test_compiled_and_executed(row, target, rng):
     b = hip_simulated.laid(moderate(rng, dtypes.dtype_of(family.b), (3, 43, row.nr)), layouts[1], -2)
     c = random_result(rng, dtypes.dtype_of(family.c), (3, row.mr, row.nr))
     device = hip_simulation.Device(target)
-    arranged, result = hip_simulated.arrange(device, a, b, c, row.mr, row.nr, c.dtype)
-    entry, launches = hip.plan(row, arranged)
+    operands, result = hip_simulated.arrange(device, a, b, c, row.mr, row.nr, c.dtype)
+    entry, launches = hip_tiles.plan(row, operands)
     assert entry == table.entry(row, *layouts, False)
-    code = simulator.CodeObject.from_bytes(hiprtc.compile_for(hip.instance(row.source, entry), target), target)
+    code = simulator.CodeObject.from_bytes(hiprtc.compile_for(hip_tiles.instance(row.source, entry), target), target)
     kernel = code.kernels[table.symbol(entry)]
     assert bool(kernel.scratch) == ((row.name, target) in IN_SCRATCH)
     if kernel.scratch:
@@ -53,10 +54,10 @@ def test_compiled_and_executed(row, target, rng):
 def test_batched_source_compiles(rng):
     a, b = (moderate(rng, np.dtype(np.float32), (70, 5, 5)) for _ in range(2))
     device, entries = hip_simulation.Device("gfx906"), []
-    arranged, result = hip_simulated.arrange(device, a, b, None, 5, 5, a.dtype)
-    x, y, _, z = arranged.operands
-    found = list(hip.batched.launches("f32", x, y, z, entries.append, hip.MOST_THREADS))
-    text = hip.instance(table.BATCHED, entries[0])
+    operands, result = hip_simulated.arrange(device, a, b, None, 5, 5, a.dtype)
+    x, y, _, z = operands.arrays
+    found = list(batched.launches("f32", x, y, z, entries.append, hip_tiles.MOST_THREADS))
+    text = hip_tiles.instance(table.BATCHED, entries[0])
     code = simulator.CodeObject.from_bytes(hiprtc.compile_for(text, "gfx906"), "gfx906")
     for _, grid, block, call in found:
         simulator.launch(code, table.symbol(entries[0]), grid, block, call.tobytes(), device.memory)
@@ -66,4 +67,4 @@ def test_batched_source_compiles(rng):
 def test_errors_name_the_file_and_line():
     """``#line`` tells where in the project's files; the compiler's words reach the caller."""
     with pytest.raises(hiprtc.CompileError, match=r"mfma\.hip:\d+:\d+: error: .*this target does not"):
-        hiprtc.compile_for(hip.instance("mfma.hip", "mfma_tile<FromFloat, 16, ANY, ANY, false>"), "gfx906")
+        hiprtc.compile_for(hip_tiles.instance("mfma.hip", "mfma_tile<FromFloat, 16, ANY, ANY, false>"), "gfx906")

@@ -14,6 +14,7 @@ import pysimd
 from pysimd import simulator
 from pysimd.backends.gpu import cupy_probe
 from pysimd.backends.hip import implementation as hip
+from pysimd.backends.hip.implementation import HIP
 from pysimd.cli import command as cli
 
 needs_compiler = pytest.mark.skipif(bool(missing()), reason=missing() or "nothing")
@@ -75,7 +76,7 @@ def seen(monkeypatch):
         monkeypatch.setattr(shutil, "which", lambda name: hipcc)
         hip.backend.cache_clear()
         hip.kernels.cache_clear()
-        return hip.backend()
+        return HIP.backend()
 
     yield see
     hip.backend.cache_clear()
@@ -98,7 +99,7 @@ def test_reasons_differ():
 
 def test_features_of_the_device(seen):
     assert seen(fake_cupy(), "hipcc").features == ("gfx90a", "gfx900", "mfma")
-    available = {k.name: k.unavailable_reason for k in hip.kernels()}
+    available = {k.name: k.unavailable_reason for k in HIP.kernels()}
     assert available["hip_f32_mfma_32x32"] == ""
     assert available["hip_f16f32_wmma_16x16"] == (
         "AMD Instinct is gfx90a: hip_f16f32_wmma_16x16 needs wmma, which gfx11, gfx12 have, gfx90a not"

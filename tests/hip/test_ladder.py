@@ -36,8 +36,8 @@ def test_rung(index, rng):
     a, b = moderate(rng, np.dtype(np.float32), (m, k)), moderate(rng, np.dtype(np.float32), (k, n))
     c = moderate(rng, np.dtype(np.float32), (m, n))
     device = hip_simulation.Device(target)
-    arranged, result = arrange(device, a, b, c, m, n, a.dtype)
-    for layout_a, layout_b, products, gemm in gemm_launches.launches(row, *arranged.operands, ALPHA, BETA):
+    operands, result = arrange(device, a, b, c, m, n, a.dtype)
+    for layout_a, layout_b, products, gemm in gemm_launches.launches(row, *operands.arrays, ALPHA, BETA):
         entry = ladder_table.entry(row, layout_a, layout_b)
         text = sources.joined("hip_kernels/amd.h") + sources.joined(f"gpu_kernels/ladder/{row.name}.cu")
         code = simulator.compile_hip(f"{text}template __global__ void {entry}(const Gemm);\n", target)

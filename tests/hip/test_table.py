@@ -13,8 +13,9 @@ from pysimd.hip_kernels import table
 import pysimd
 from pysimd import dtypes, sources
 from pysimd.backends.gpu import batched
-from pysimd.backends.gpu.launches import BATCH, Arranged
+from pysimd.backends.gpu.launches import BATCH, CallOperands
 from pysimd.backends.hip import implementation as hip
+from pysimd.backends.hip import tiles as hip_tiles
 from pysimd.ratio import tile_ratio
 
 HIP = files("pysimd.hip_kernels")
@@ -128,8 +129,8 @@ def test_launches_stay_within_what_hip_counts(name, case):
     shape, strides = LARGE[case]
     batch = shape[:-2]
     c = fake(shape, 4, strides)
-    arranged = Arranged(fake((4, 4), 4), fake((4, 4), 4), None, c)
-    _, launches = hip.plan(row, arranged)
+    operands = CallOperands(fake((4, 4), 4), fake((4, 4), 4), None, c)
+    _, launches = hip_tiles.plan(row, operands)
     done, starts = 0, set()
     for grid, block, call in launches:
         assert grid[0] * block[0] < 1 << 32
@@ -144,7 +145,7 @@ def test_launches_stay_within_what_hip_counts(name, case):
 def test_batched_launches_stay_within_what_hip_counts():
     """A batch of 16x16 products on shared operands: more than 2**32 threads in all."""
     c = fake((1 << 28, 16, 16), 4)
-    launches = list(batched.launches("f32", fake((16, 16), 4), fake((16, 16), 4), c, str, hip.MOST_THREADS))
+    launches = list(batched.launches("f32", fake((16, 16), 4), fake((16, 16), 4), c, str, hip_tiles.MOST_THREADS))
     assert all(grid[0] * block[0] < 1 << 32 for _, grid, block, _ in launches)
     assert sum(int(call[BATCH]) for *_, call in launches) == 1 << 28
     assert len(launches) > 1
@@ -154,8 +155,8 @@ def test_a_single_product_that_is_too_large_is_refused():
     row = table.BY_NAME["hip_f32_inner_8x8"]
     a, b, c = fake((1 << 17, 8), 4), fake((8, 1 << 17), 4), fake((1 << 17, 1 << 17), 4)
     with pytest.raises(pysimd.ShapeError, match="tiles, a launch at most"):
-        list(hip.plan(row, Arranged(a, b, None, c))[1])
+        list(hip_tiles.plan(row, CallOperands(a, b, None, c))[1])
 
 
 def test_matmul_offers_what_the_batched_kernel_multiplies():
-    assert set(hip.OFFERED) == set(gpu_table.BATCHED_TYPES)
+    assert set(hip.HIP.offered) == set(gpu_table.BATCHED_TYPES)

@@ -15,7 +15,7 @@ from reference import check, moderate, random_result
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends.cuda import implementation as cuda
+from pysimd.backends.cuda.implementation import CUDA
 
 K_LENGTHS = (0, 1, 5, 17, 64)
 SIZES = (
@@ -64,7 +64,7 @@ def kernels(rng) -> int:
 
 def matmuls(rng) -> int:
     launches = 0
-    for types in cuda.OFFERED:
+    for types in CUDA.offered:
         family = dtypes.FAMILIES[types]
         for m, k, n in SIZES:
             for batch in (1, 67):

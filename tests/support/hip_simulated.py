@@ -5,9 +5,9 @@ from pysimd.hip_kernels import table
 
 from pysimd import dtypes, simulator
 from pysimd.backends.gpu import batched
-from pysimd.backends.gpu.launches import Arranged
-from pysimd.backends.hip import implementation as hip
+from pysimd.backends.gpu.launches import CallOperands
 from pysimd.backends.hip import simulation as hip_simulation
+from pysimd.backends.hip import tiles as hip_tiles
 
 
 def targets(row: table.Kernel) -> list[str]:
@@ -21,7 +21,7 @@ def arrange(device, a, b, c, m, n, dtype):
     result = np.empty((*batch, m, n), dtype)
     result.view(np.uint8).fill(0xFF)
     placed = [None if x is None else device.array(name, x) for name, x in (("a", a), ("b", b), ("c0", c))]
-    return Arranged(*placed, device.array("c", result, writable=True)), result
+    return CallOperands(*placed, device.array("c", result, writable=True)), result
 
 
 def product(row: table.Kernel, a, b, c, target: str, change=None) -> tuple[np.ndarray, str]:
@@ -31,8 +31,8 @@ def product(row: table.Kernel, a, b, c, target: str, change=None) -> tuple[np.nd
     """
     device = hip_simulation.Device(target)
     dtype = dtypes.dtype_of(dtypes.FAMILIES[row.types].c)
-    arranged, result = arrange(device, a, b, c, a.shape[-2], b.shape[-1], dtype)
-    entry, launches = hip.plan(row, arranged)
+    operands, result = arrange(device, a, b, c, a.shape[-2], b.shape[-1], dtype)
+    entry, launches = hip_tiles.plan(row, operands)
     _launch(device, row.source, entry, launches, change)
     return result, entry
 
@@ -41,9 +41,9 @@ def batched_product(types: str, a, b, target: str, change=None) -> tuple[np.ndar
     """``a @ b`` as ``matmul`` does small products, and the instance of batched.hip that did it."""
     device, entries = hip_simulation.Device(target), []
     dtype = dtypes.dtype_of(dtypes.FAMILIES[types].c)
-    arranged, result = arrange(device, a, b, None, a.shape[-2], b.shape[-1], dtype)
-    x, y, _, z = arranged.operands
-    found = list(batched.launches(types, x, y, z, entries.append, hip.MOST_THREADS))
+    operands, result = arrange(device, a, b, None, a.shape[-2], b.shape[-1], dtype)
+    x, y, _, z = operands.arrays
+    found = list(batched.launches(types, x, y, z, entries.append, hip_tiles.MOST_THREADS))
     _launch(device, table.BATCHED, entries[0], [launch[1:] for launch in found], change)
     return result, entries[0]
 
@@ -52,7 +52,7 @@ def _launch(device, source, entry, launches, change) -> None:
     if change is None:
         device.run(source, entry, launches)
         return
-    text = hip.instance(source, entry)
+    text = hip_tiles.instance(source, entry)
     changed = change(text)
     assert changed != text, "the text to change is not there"
     code = simulator.compile_hip(changed, device.target)

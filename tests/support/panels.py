@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pysimd.backends.cpu import implementation as cpu
+from pysimd.backends.cpu import table as cpu_table
 
 
 @dataclass
@@ -25,14 +25,14 @@ def tile(kernel, a: np.ndarray, b: np.ndarray, *, packed: bool) -> Tile:
     gap = 0 if packed else 3
     if kernel.form == "inner":
         return Tile(k, _rows(a, gap), k + gap, 1, _rows(b.T, gap), k + gap)
-    panel = cpu._row(kernel.name).panel
+    panel = cpu_table.row(kernel.name).panel
     groups = -(-k // group)
     wide_a, wide_b = np.zeros((mr, groups * group), a.dtype), np.zeros((groups * group, nr), b.dtype)
     wide_a[:, :k], wide_b[:k] = a, b
     closing = None
-    if panel == cpu.lib.WIDE:
+    if panel == cpu_table.lib.WIDE:
         wide_a, wide_b = wide_a.astype(np.int16), wide_b.astype(np.int16)
-    elif panel == cpu.lib.OFFSET:
+    elif panel == cpu_table.lib.OFFSET:
         closing = (-128 * wide_a.sum(axis=1, dtype=np.int64)).astype(np.int32).reshape(mr, 1).view(np.int8)
         wide_b = (wide_b.astype(np.int16) + 128).astype(np.uint8)
     in_groups = wide_a.reshape(mr, groups, group)
@@ -55,6 +55,6 @@ def _rows(x: np.ndarray, gap: int) -> np.ndarray:
 
 def run(kernel, at: Tile, c: np.ndarray, rs_c: int) -> None:
     """Call the kernel's own ``run`` on the tile; ``c`` is where C starts."""
-    a, b = (cpu.ffi.from_buffer(x.reshape(-1).view(np.uint8)) for x in (at.a, at.b))
-    to = cpu.ffi.cast("void *", c.__array_interface__["data"][0])
-    cpu._row(kernel.name).run(at.groups, a, at.rs_a, at.cs_a, b, at.rs_b, to, rs_c)
+    a, b = (cpu_table.ffi.from_buffer(x.reshape(-1).view(np.uint8)) for x in (at.a, at.b))
+    to = cpu_table.ffi.cast("void *", c.__array_interface__["data"][0])
+    cpu_table.row(kernel.name).run(at.groups, a, at.rs_a, at.cs_a, b, at.rs_b, to, rs_c)

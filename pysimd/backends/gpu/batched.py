@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 
 from pysimd import dtypes
-from pysimd.backends.gpu.launches import BATCH, MOST_TILES, Arranged
+from pysimd.backends.gpu.launches import BATCH, MOST_TILES, CallOperands
 from pysimd.gpu_kernels import table
 
 
@@ -40,11 +40,11 @@ def tiling(types: str, m: int, n: int, k: int) -> tuple[int, int, int]:
     return tm, tn, -(-products // whole) * whole
 
 
-def instance(types: str, arranged: Arranged) -> table.Batched:
+def instance(types: str, operands: CallOperands) -> table.Batched:
     """What is compiled for these operands."""
-    tm, tn, products = tiling(types, arranged.m, arranged.n, arranged.k)
-    size, size_c = arranged.sizes[0], arranged.sizes[3]
-    m, n, k = arranged.m, arranged.n, arranged.k
+    tm, tn, products = tiling(types, operands.m, operands.n, operands.k)
+    size, size_c = operands.sizes[0], operands.sizes[3]
+    m, n, k = operands.m, operands.n, operands.k
 
     def shared_bytes(count):
         return max(count * (m * k + k * n) * size + 32, count * m * n * size_c)
@@ -54,30 +54,26 @@ def instance(types: str, arranged: Arranged) -> table.Batched:
         products //= 2
     sources, turned = [], []
     for which in (0, 1):
-        rows, columns = arranged.strides[which]
-        shape = arranged.operands[which].shape[-2:]
+        rows, columns = operands.strides[which]
+        shape = operands.arrays[which].shape[-2:]
         turned.append(abs(rows) < abs(columns) if min(shape) > 1 else shape[0] > 1)
         by_rows, by_columns = ((shape[1], 1), (1, shape[0]))
         natural = tuple(s if n > 1 else 0 for s, n in zip(by_columns if turned[-1] else by_rows, shape, strict=True))
-        dense = (
-            (rows, columns) == natural and arranged.contiguous(which) and arranged.operands[which].data.ptr % 16 == 0
-        )
-        if arranged.batch and all(step[which] == 0 for _, step in arranged.dims):
+        dense = (rows, columns) == natural and operands.contiguous(which) and operands.arrays[which].data.ptr % 16 == 0
+        if operands.batch and all(step[which] == 0 for _, step in operands.dims):
             sources.append("SHARED")
         else:
             sources.append("CHUNK" if dense and fits else "STRIDED")
     natural = tuple(s if length > 1 else 0 for s, length in ((n, m), (1, n)))
-    whole = (
-        fits and arranged.strides[3] == natural and arranged.contiguous(3) and arranged.operands[3].data.ptr % 16 == 0
-    )
+    whole = fits and operands.strides[3] == natural and operands.contiguous(3) and operands.arrays[3].data.ptr % 16 == 0
     return table.Batched(types, m, n, k, tm, tn, products, sources[0], turned[0], sources[1], turned[1], whole)
 
 
 def launches(types: str, a, b, c, function: Callable, most_threads: int | None = None):
     """Functions and arguments that do ``c = a @ b``; ``function`` compiles an entry of batched.cu."""
-    arranged = Arranged(a, b, None, c)
-    made = instance(types, arranged)
+    operands = CallOperands(a, b, None, c)
+    made = instance(types, operands)
     compiled = function(made.entry)
     most = MOST_TILES if most_threads is None else min(MOST_TILES, most_threads // made.threads * made.products)
-    for call in arranged.calls(False, most_tiles=most):
+    for call in operands.calls(False, most_tiles=most):
         yield compiled, (-(-int(call[BATCH]) // made.products),), (made.threads,), call

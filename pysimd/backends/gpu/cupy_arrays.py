@@ -1,4 +1,5 @@
-"""CuPy arrays as the CUDA and the HIP backend need them: views of what others export, addresses, overlap, alignment."""
+"""CuPy arrays as the CUDA and the HIP backend need them: views of what others export, the device guard, overlap,
+alignment. The functions of ``operands.ArrayModule`` are among them."""
 
 from __future__ import annotations
 
@@ -46,8 +47,8 @@ class _ForeignStream:
 
 
 @contextlib.contextmanager
-def place_of(*given):
-    """The device of the arrays made current, and for torch tensors torch's current stream."""
+def device_guard(*given):
+    """Device guard: makes the device of the arrays current, and for torch tensors torch's current stream."""
     import cupy
 
     devices = {}
@@ -67,8 +68,8 @@ def place_of(*given):
         yield device
 
 
-def whole_elements(x) -> bool:
-    """Whether every element is aligned to its own size: kernels can read nothing else."""
+def aligned(x) -> bool:
+    """Whether every element is aligned to its own size, as kernels need it."""
     size = x.itemsize
     return not (x.data.ptr % size or any(s % size for s, n in zip(x.strides, x.shape, strict=True) if n > 1))
 
@@ -82,7 +83,7 @@ def _bytes_of(x):
 
 def readable(x):
     """``x``, or an aligned copy."""
-    if x.size == 0 or whole_elements(x):
+    if x.size == 0 or aligned(x):
         return x
     return _bytes_of(x).copy(order="C").view(x.dtype).reshape(x.shape)
 
@@ -91,7 +92,7 @@ def copy(to, x) -> None:
     """``to[...] = x``, whatever the alignment of ``to``."""
     if to.size == 0:
         return
-    if whole_elements(to):
+    if aligned(to):
         to[...] = x
     else:
         x = x.reshape(*x.shape, 1) if x.flags.c_contiguous else x.copy().reshape(*x.shape, 1)
@@ -110,14 +111,23 @@ def span(x) -> tuple[int, int]:
 
 
 def overlap(x, y) -> bool:
+    """Whether the memory that the two span has a byte in common."""
     (low_x, high_x), (low_y, high_y) = span(x), span(y)
     return low_x < high_y and low_y < high_x and low_x < high_x and low_y < high_y
 
 
+def empty(shape, dtype):
+    """A new array in C order."""
+    import cupy
+
+    return cupy.empty(shape, dtype)
+
+
 def storable(out) -> bool:
-    """Whether a kernel can store into ``out``: aligned, and no element twice."""
-    return whole_elements(out) and all(s != 0 or n <= 1 for s, n in zip(out.strides, out.shape, strict=True))
+    """Whether a kernel can store into ``out``: aligned, and no element repeated."""
+    return aligned(out) and all(s != 0 or n <= 1 for s, n in zip(out.strides, out.shape, strict=True))
 
 
 def same_memory(x, y) -> bool:
-    return x is not None and (x.data.ptr, x.shape, x.strides) == (y.data.ptr, y.shape, y.strides)
+    """Whether the two are the same elements in the same order."""
+    return (x.data.ptr, x.shape, x.strides) == (y.data.ptr, y.shape, y.strides)

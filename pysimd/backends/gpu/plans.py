@@ -1,25 +1,26 @@
-"""Products of CuPy arrays seen before: what was launched, to be launched again for arrays that lie in the same way.
+"""Plans: launches of calls seen before, replayed for CuPy arrays of the same layout.
 
-Working out a launch takes Python some hundred steps, and a small product less time than those. All that they depend on
-is the key of a plan: shapes, strides, dtypes, alignment, devices, factors. New addresses are written into a copy of the
-fields that the kernel is given; where operands overlap, the plan is not for them.
+To work out a launch takes Python some hundred steps, more time than a small product. All that a launch depends on is
+the key of its plan: shapes, strides, dtypes, alignment, devices, factors. A replay writes the new addresses into a
+copy of the kernel's parameters. Where operands overlap, there is no replay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from pysimd.backends.gpu import cupy_arrays
+from pysimd.operands import Array
 
 MOST = 4096
 """Plans that are kept; then all are forgotten."""
 
 A, B, C0, C = range(4)
-"""Where the addresses stand in the fields of a Call and of a Gemm."""
+"""Pointer slots in the parameters of a Call and of a Gemm."""
 
 
 def current_device() -> int:
@@ -28,35 +29,50 @@ def current_device() -> int:
     return cupy.cuda.runtime.getDevice()
 
 
-class Launch(NamedTuple):
-    """One launch.
+class KernelLaunch(NamedTuple):
+    """One launch of a kernel of the project.
 
     Attributes:
-        begin: ``begin(fields)`` gives a function that launches; without fields ``begin(a, b, c)`` does the product.
-        fields: what the kernel is given.
-        swapped: it is told of B as A and of A as B, for a C by columns.
-        keeps: what must live until then.
+        prepare: ``prepare(parameters)`` gives a function that launches on the current stream.
+        parameters: what the kernel is given, addresses first.
+        operands_swapped: A and B have changed places, for a column-major C.
+        keepalive: arrays that the launch reads and that must live until then.
     """
 
-    begin: Callable[..., Any]
-    fields: np.ndarray | None = None
-    swapped: bool = False
-    keeps: tuple = ()
+    prepare: Callable[[np.ndarray], Callable[[], object]]
+    parameters: np.ndarray
+    operands_swapped: bool = False
+    keepalive: tuple = ()
 
-    def run(self, a, b, c) -> None:
-        if self.fields is None:
-            self.begin(a, b, c)
-        else:
-            self.begin(self.fields)()
+    def run(self, a: Array, b: Array, c: Array) -> None:
+        self.prepare(self.parameters)()
+
+
+class LibraryCall(NamedTuple):
+    """A product by a library or by several steps: ``multiply(a, b, c)``."""
+
+    multiply: Callable[[Array, Array, Array], None]
+
+    def run(self, a: Array, b: Array, c: Array) -> None:
+        self.multiply(a, b, c)
+
+
+Launch = KernelLaunch | LibraryCall
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """A launch for other arrays: where their addresses stand in its fields, the result's shape and dtype, and how far
-    A, B and C reach from their addresses, first byte and the one past the last."""
+    """A launch for other arrays.
+
+    Attributes:
+        launch: what is launched, with parameters of its own.
+        slots: pointer slots of A, B and C in the parameters.
+        shape, dtype: of the result.
+        reach: first byte and the one past the last of A, B and C, counted from their addresses.
+    """
 
     launch: Launch
-    places: tuple[tuple[int, ...], ...]
+    slots: tuple[tuple[int, ...], ...]
     shape: tuple[int, ...]
     dtype: np.dtype
     reach: tuple[tuple[int, int], ...]
@@ -88,22 +104,22 @@ class Plans:
         self._plans: dict[tuple, _Plan] = {}
 
     def keep(self, key: tuple, launch: Launch, a, b, target, c_is_target: bool = False) -> None:
-        """Keep the one launch of these operands, unless it was given copies of them. ``c_is_target``: the array that is
+        """Keep the one launch of these operands, unless it reads copies of them. ``c_is_target``: the array that is
         added is the result's."""
-        places = ()
-        if launch.fields is not None:
-            places = ((B,), (A,)) if launch.swapped else ((A,), (B,))
-            places = (*places, (C0, C) if c_is_target else (C,))
-            fields = launch.fields.view(np.int64)
-            for x, where in zip((a, b, target), places, strict=True):
-                if any(int(fields[i]) != x.data.ptr for i in where):
+        slots: tuple[tuple[int, ...], ...] = ()
+        if isinstance(launch, KernelLaunch):
+            first, second = (B, A) if launch.operands_swapped else (A, B)
+            slots = ((first,), (second,), (C0, C) if c_is_target else (C,))
+            parameters = launch.parameters.view(np.int64)
+            for x, places in zip((a, b, target), slots, strict=True):
+                if any(int(parameters[i]) != x.data.ptr for i in places):
                     return
-            launch = Launch(launch.begin, fields.copy())
+            launch = KernelLaunch(launch.prepare, parameters.copy())
         spans = [(x.data.ptr, cupy_arrays.span(x)) for x in (a, b, target)]
         reach = tuple((low - pointer, high - pointer) for pointer, (low, high) in spans)
         if len(self._plans) >= MOST:
             self._plans.clear()
-        self._plans[key] = _Plan(launch, places, target.shape, target.dtype, reach)
+        self._plans[key] = _Plan(launch, slots, target.shape, target.dtype, reach)
 
     def replay(self, key: tuple | None, a, b, out):
         """The result; None where there is no plan, or not for arrays that overlap like these."""
@@ -123,12 +139,12 @@ class Plans:
             if (x + low_x < last and first < x + high_x) or (y + low_y < last and first < y + high_y):
                 return None
         launch = plan.launch
-        if launch.fields is None:
-            launch.begin(a, b, result)
+        if isinstance(launch, LibraryCall):
+            launch.multiply(a, b, result)
             return result
-        fields = launch.fields.copy()
-        for pointer, where in zip((x, y, z), plan.places, strict=True):
-            for i in where:
-                fields[i] = pointer
-        launch.begin(fields)()
+        parameters = launch.parameters.copy()
+        for pointer, places in zip((x, y, z), plan.slots, strict=True):
+            for i in places:
+                parameters[i] = pointer
+        launch.prepare(parameters)()
         return result

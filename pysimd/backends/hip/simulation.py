@@ -8,44 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
 
-from pysimd import operands as arrays
-from pysimd import simulator
-from pysimd.backends.gpu.launches import Arranged
-from pysimd.backends.hip import implementation as hip
+from pysimd import operands, simulator
+from pysimd.backends.gpu.launches import CallOperands
+from pysimd.backends.hip import device, tiles
 from pysimd.errors import DTypeError, OptionError, UnavailableError
 from pysimd.hip_kernels import table
-from pysimd.registry import MicroKernel
-
-
-@dataclass(frozen=True)
-class Simulation:
-    """What a simulated call did.
-
-    Attributes:
-        result: ``c + a @ b``, as the machine code computed it.
-        target: the GPU that it was compiled for.
-        entry: the template instance that was launched; empty if there was nothing to compute.
-        counts: what was executed, in all launches together (``pysimd.simulator.Counts``).
-        macs: multiply-adds executed, those on zeros past the end of K or of C included.
-        elements: elements of A and B loaded, by all lanes together.
-    """
-
-    result: np.ndarray
-    target: str
-    entry: str
-    counts: simulator.Counts
-    macs: int
-    elements: int
-
-    @property
-    def ratio(self) -> float:
-        """Multiply-adds per element loaded, counted; NaN if nothing was loaded."""
-        return self.macs / self.elements if self.elements else float("nan")
+from pysimd.microkernel import MicroKernel
+from pysimd.simulator import Simulation
 
 
 class Device:
@@ -56,7 +29,7 @@ class Device:
         self.memory = simulator.Memory()
 
     def array(self, name: str, x: np.ndarray, *, writable: bool = False):
-        """``x`` in the memory, as ``launches.Arranged`` takes an array."""
+        """``x`` in the memory, as ``launches.CallOperands`` takes an array."""
         address = self.memory.add(x, name, writable)
         return SimpleNamespace(
             shape=x.shape, strides=x.strides, itemsize=x.itemsize, ndim=x.ndim, data=SimpleNamespace(ptr=address)
@@ -73,7 +46,7 @@ class Device:
 
 def compiled(source: str, entry: str, target: str) -> simulator.CodeObject:
     """The code object of one template instance of a file in ``hip_kernels``."""
-    return simulator.compile_hip(hip.instance(source, entry), target)
+    return simulator.compile_hip(tiles.instance(source, entry), target)
 
 
 def simulate(kernel: MicroKernel, a, b, c, target: str) -> Simulation:
@@ -81,21 +54,21 @@ def simulate(kernel: MicroKernel, a, b, c, target: str) -> Simulation:
     row = table.BY_NAME[kernel.name]
     if target not in simulator.TARGETS:
         raise OptionError(f"target={target!r}: the simulator knows {', '.join(simulator.TARGETS)}")
-    if hip.lacks(row, target):
-        raise UnavailableError(hip.lacks(row, target))
-    where = arrays.backend_for({"a": a, "b": b, "c": c})
+    if device.lacks(row, target):
+        raise UnavailableError(device.lacks(row, target))
+    where = operands.backend_for({"a": a, "b": b, "c": c})
     if where != "cpu":
         raise DTypeError(f"simulate takes NumPy arrays, these are on {where}: copy them with cupy.asnumpy()")
-    a, b, c = (None if x is None else arrays.as_numpy(name, x) for name, x in (("a", a), ("b", b), ("c", c)))
-    result = np.empty(arrays.check_tile_call(kernel, a, b, c, None), kernel.c_dtype)
+    a, b, c = (None if x is None else operands.as_numpy(name, x) for name, x in (("a", a), ("b", b), ("c", c)))
+    result = np.empty(operands.check_tile_call(kernel, a, b, c, None).full, kernel.c_dtype)
     result.view(np.uint8).fill(0xFF)  # an element that the kernel leaves out is seen
-    device = Device(target)
-    placed = [None if x is None else device.array(name, _whole(x)) for name, x in (("a", a), ("b", b), ("c", c))]
-    arranged = Arranged(*placed, device.array("result", result, writable=True))
-    if arranged.empty:
+    gpu = Device(target)
+    placed = [None if x is None else gpu.array(name, _whole(x)) for name, x in (("a", a), ("b", b), ("c", c))]
+    call = CallOperands(*placed, gpu.array("result", result, writable=True))
+    if call.empty:
         return Simulation(result, target, "", _sum([]), 0, 0)
-    entry, launches = hip.plan(row, arranged)
-    counts = device.run(row.source, entry, launches)
+    entry, launches = tiles.plan(row, call)
+    counts = gpu.run(row.source, entry, launches)
     macs = counts.macs
     if kernel.types == "i8i32":
         macs += counts.lanes("v_mul_i32_i24")  # where there is no dot4: the sum is another instruction
@@ -104,7 +77,7 @@ def simulate(kernel: MicroKernel, a, b, c, target: str) -> Simulation:
 
 
 def _whole(x: np.ndarray) -> np.ndarray:
-    """``x``, or a copy if its strides are no whole numbers of elements: kernels can read nothing else."""
+    """``x``, or a copy if a stride is not a multiple of the element: kernels count strides in elements."""
     return x.copy() if any(s % x.itemsize for s, n in zip(x.strides, x.shape, strict=True) if n > 1) else x
 
 

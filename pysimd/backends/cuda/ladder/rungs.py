@@ -1,45 +1,38 @@
-"""The rungs of the GEMM ladder (gpu_kernels/ladder_table.py) on CuPy arrays on CUDA devices."""
+"""The rungs of the GEMM ladder (gpu_kernels/ladder_table.py) on CUDA devices: compiled instances, and the launches of a
+product."""
 
 from __future__ import annotations
 
-import sys
 import threading
+from collections.abc import Callable, Iterator
 from functools import cache, partial
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from pysimd import dtypes
-from pysimd.backends.cuda import implementation as cuda
+from pysimd import dtypes, operands
+from pysimd.backends.cuda import device as cuda
 from pysimd.backends.cuda import nvrtc
+from pysimd.backends.cuda.device import current_device, has_setmaxnreg, multiprocessors
+from pysimd.backends.cuda.dispatch import MOST_K
 from pysimd.backends.cuda.ladder import launches as gemm_launches
-from pysimd.backends.cuda.ladder import schedule as gemm_blocks
-from pysimd.backends.cuda.ladder import tensor as gemm_tensor
+from pysimd.backends.cuda.ladder import schedule, tensor
 from pysimd.backends.cuda.ladder.launches import GEMM
-from pysimd.backends.gpu import batched, cupy_arrays, plans
-from pysimd.backends.gpu.implementation import current_device
-from pysimd.backends.gpu.launches import Arranged
-from pysimd.backends.gpu.plans import Launch
+from pysimd.backends.gpu import cupy_arrays
+from pysimd.backends.gpu.launches import CallOperands
+from pysimd.backends.gpu.plans import KernelLaunch, Launch, LibraryCall
 from pysimd.errors import ShapeError
 from pysimd.gpu_kernels import ladder_table
-from pysimd.ladder import Rung
+from pysimd.microkernel import Implementation, Resources, Rung
+from pysimd.operands import Array, Product
 from pysimd.ratio import Ratio
 
 
-class Resources(NamedTuple):
-    """What compiled code takes: registers of a thread, shared memory of a block, local memory of a thread."""
-
-    registers: int
-    shared_bytes: int
-    local_bytes: int
+def rungs(implementation: Implementation) -> tuple[Rung, ...]:
+    """The rows of the table as what users get."""
+    return tuple(_rung(row, implementation) for row in ladder_table.RUNGS)
 
 
-@cache
-def rungs() -> tuple[Rung, ...]:
-    return tuple(_rung(row) for row in ladder_table.RUNGS)
-
-
-def _rung(row: ladder_table.Rung) -> Rung:
+def _rung(row: ladder_table.Rung, implementation: Implementation) -> Rung:
     reason = cuda.why_not(row)
     return Rung(
         number=row.number,
@@ -61,22 +54,12 @@ def _rung(row: ladder_table.Rung) -> Rung:
         available=not reason,
         unavailable_reason=reason,
         source_path=f"gpu_kernels/ladder/{row.source}",
-        _implementation=sys.modules[__name__],
+        _implementation=implementation,
     )
 
 
 def _element_bytes(row: ladder_table.Rung) -> int:
     return dtypes.dtype_of(dtypes.FAMILIES[row.types].a).itemsize
-
-
-def best(types: str, m: int, n: int, k: int, products: int) -> Rung | None:
-    """The rung that ``gemm`` and ``matmul`` take; None where another way is faster, or the only one."""
-    name = None if batched.takes(m, n, k) or k >= _MOST_K else ladder_table.best(types, m, n, k, products)
-    return next((rung for rung in rungs() if rung.name == name and rung.available), None)
-
-
-_MOST_K = 1 << 31
-"""Panels are counted in 32 bits."""
 
 
 @cache
@@ -117,7 +100,7 @@ def _module(source: str, entry: str, device: int, fused_fixup: bool = False):
     import cupy
 
     options = nvrtc.OPTIONS
-    if _has_setmaxnreg():
+    if has_setmaxnreg():
         options += ("-arch=sm_90a",)  # CuPy itself would ask for sm_90, which has no setmaxnreg
     return cupy.RawModule(
         code=nvrtc.source(source, "ladder"),
@@ -127,14 +110,9 @@ def _module(source: str, entry: str, device: int, fused_fixup: bool = False):
     )
 
 
-def _has_setmaxnreg() -> bool:
-    """Whether the device is one on which warps can hand registers over: exactly sm_90."""
-    return cuda.backend().features == ("sm_90",)
-
-
 def _blocks(row: ladder_table.Rung) -> list[ladder_table.Block]:
     """Those of a rung that this device can run."""
-    return [block for block in row.blocks if _has_setmaxnreg() or not block.setmaxnreg]
+    return [block for block in row.blocks if has_setmaxnreg() or not block.setmaxnreg]
 
 
 def resources(rung: Rung) -> Resources:
@@ -146,90 +124,68 @@ def resources(rung: Rung) -> Resources:
     return Resources(function.num_regs, shared, function.local_size_bytes)
 
 
-def into(rung: Rung, operands, options, out, key=None):
-    """The result of checked operands (``gemm.Operands``, ``gemm.Options``) in ``out``, or in a new array if that is
-    None, as if nothing overlapped; ``key``: of the plan to keep."""
-    import cupy
-
-    a, b, c, shape, dtype = operands
-    in_place = out is not None and cupy_arrays.storable(out) and _has_adjacent(out)
-    in_place = in_place and not any(cupy_arrays.overlap(out, x) for x in (a, b))
-    if in_place and c is not None and not cupy_arrays.same_memory(c, out):
-        in_place = not cupy_arrays.overlap(out, c)
-    target = out if in_place else cupy.empty(shape, dtype)
-    launches = list(_launches(rung, operands, options, target))
-    for launch in launches:
-        launch.run(a, b, target)
-    if out is not None and not in_place:
-        cupy_arrays.copy(out, target)
-    elif key is not None and len(launches) == 1:
-        cuda.plans.keep(key, launches[0], a, b, target, c_is_target=c is not None)
-    return target if out is None else out
+def launches(rung: Rung, product: Product, target) -> Iterator[Launch]:
+    """Launches of a product into ``target``; where neither of its dimensions is adjacent in memory, it is written by
+    way of a row-major copy."""
+    if _has_adjacent(target):
+        yield from _launches(ladder_table.BY_NAME[rung.name], product, target)
+    else:
+        yield LibraryCall(partial(_by_copy, rung, product))
 
 
-def product(rung: Rung, a, b, out):
-    """Launches that do ``out = a @ b`` for ``matmul``: batch dimensions broadcast, no overlap."""
-    from pysimd.gemm import Operands, Options
-
-    operands, options = Operands(a, b, None, out.shape, out.dtype), Options(1.0, 0.0, False, False)
-    if _has_adjacent(out):
-        return _launches(rung, operands, options, out)
-    return (Launch(lambda *_: into(rung, operands, options, out)),)
+def _by_copy(rung: Rung, product: Product, a, b, target) -> None:
+    result = cupy_arrays.empty(product.full, product.dtype)
+    for launch in _launches(ladder_table.BY_NAME[rung.name], product, result):
+        launch.run(a, b, result)
+    cupy_arrays.copy(target, result)
 
 
-def prepared(rung: Rung, a, b, out):
+def prepared(rung: Rung, a, b, out) -> Callable[[], object]:
     """A function that launches ``out = a @ b`` without any checks, for measuring: matrices of CuPy that fit. Where the
     rung works on copies of them, it makes them."""
-    from pysimd.dtypes import FAMILIES
-    from pysimd.gemm import Options, check
-
-    options = Options(1.0, 0.0, False, False)
-    operands = check(FAMILIES[rung.types], a, b, None, out, options)
-    (launch,) = _launches(rung, operands, options, out)
-    if {x.data.ptr for x in launch.keeps[:2]} != {a.data.ptr, b.data.ptr}:
-        return partial(into, rung, operands, options, out)
-    run = launch.begin(launch.fields)
-    run.operands = launch.keeps
+    product = operands.check_gemm(rung, a, b, None, out, operands.GemmOptions(), (rung.types,))
+    (launch,) = launches(rung, product, out)
+    if {x.data.ptr for x in launch.keepalive[:2]} != {a.data.ptr, b.data.ptr}:
+        return partial(_run_all, rung, product, out)
+    run = launch.prepare(launch.parameters)
+    run.operands = launch.keepalive
     return run
 
 
-def replay(a, b, c, out, options, kernel: str | None):
-    """For CuPy arrays, and C none or ``out``: the key of such a call's plan, and what it gives, None where there is no
-    plan for it."""
-    if options.trans_a or options.trans_b:
-        if a.ndim < 2 or b.ndim < 2:
-            return None, None
-        a = a.swapaxes(-1, -2) if options.trans_a else a
-        b = b.swapaxes(-1, -2) if options.trans_b else b
-    plain = options.alpha == 1 and options.beta == 0 and kernel is None
-    key = plans.key(a, b, out, *(() if plain else (options.alpha, options.beta, kernel)))
-    return key, cuda.plans.replay(key, a, b, out)
+def _run_all(rung: Rung, product: Product, out) -> None:
+    for launch in launches(rung, product, out):
+        launch.run(product.a, product.b, out)
 
 
-def _launches(rung: Rung, operands, options, c):
-    """What gives ``c``, as ``plans.Launch`` es."""
-    row = ladder_table.BY_NAME[rung.name]
-    a, b, c0 = (None if x is None else cupy_arrays.readable(x) for x in operands[:3])
+def _launches(row: ladder_table.Rung, product: Product, c) -> Iterator[Launch]:
+    a, b, c0 = (None if x is None else cupy_arrays.readable(x) for x in (product.a, product.b, product.c))
     swapped = not gemm_launches.row_major(c)
     if swapped:  # C^T = B^T A^T
         a, b, c0, c = (None if x is None else x.swapaxes(-1, -2) for x in (b, a, c0, c))
     a, b = (x if _has_adjacent(x) else x.copy(order="C") for x in (a, b))
     if row.stages or row.blocks or row.tensor_blocks:
-        if a.shape[-1] >= _MOST_K:
-            raise ShapeError(f"{rung.name} sums fewer than 2**31 products, k is {a.shape[-1]}: take smem_dbuf")
-        arranged = Arranged(a, b, c0, c)
-        fits, copied = gemm_launches.copied_by_feeds, _other_way
-        if row.loads_by_tma:
-            fits, copied = gemm_tensor.along_rows, gemm_tensor.turned
-        elif row.tensor_blocks and not row.splits_operands:
-            fits, copied = gemm_tensor.mappable, gemm_tensor.padded
-        a, b = (x if arranged.empty or fits(arranged, which) else copied(x, which) for which, x in enumerate((a, b)))
+        a, b = _loadable(row, a, b, c0, c)
     begin = _tensor if row.tensor_blocks else _persistent if row.blocks else _plain
     shape = c.shape[-2], c.shape[-1], a.shape[-1]
-    for layout_a, layout_b, products, call in gemm_launches.launches(row, a, b, c0, c, options.alpha, options.beta):
+    for layout_a, layout_b, count, call in gemm_launches.launches(row, a, b, c0, c, product.alpha, product.beta):
         if row.loads_by_tma:
             layout_a, layout_b = ladder_table.row_major(row)
-        yield Launch(begin(row, *shape, layout_a, layout_b, products), call, swapped, (a, b, c0))
+        yield KernelLaunch(begin(row, *shape, layout_a, layout_b, count), call, swapped, (a, b, c0))
+
+
+def _loadable(row: ladder_table.Rung, a, b, c0, c):
+    """A and B, or copies in a layout that the rung's producers can load."""
+    if a.shape[-1] >= MOST_K:
+        raise ShapeError(f"{row.name} sums fewer than 2**31 products, k is {a.shape[-1]}: take smem_dbuf")
+    call_operands = CallOperands(a, b, c0, c)
+    fits, copied = gemm_launches.copied_by_feeds, _other_major
+    if row.loads_by_tma:
+        fits, copied = tensor.along_rows, tensor.mn_major
+    elif row.tensor_blocks and not row.splits_operands:
+        fits, copied = tensor.mappable, tensor.padded
+    return tuple(
+        x if call_operands.empty or fits(call_operands, which) else copied(x, which) for which, x in enumerate((a, b))
+    )
 
 
 def _plain(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int):
@@ -252,28 +208,26 @@ def _persistent(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, l
 
     device = current_device()
     group = {"f32": 1, "f16": 2, "i8i32": 4}[row.types]
-    choice = gemm_blocks.choose(row, _blocks(row), products, m, n, k, group, _processors(device))
+    choice = schedule.choose(row, _blocks(row), products, m, n, k, group, multiprocessors(device))
     block = choice.block
     function = _function(row.name, layout_a, layout_b, device, block, choice.fused_fixup)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
     grid, threads = (choice.grid,), (row.threads + _PRODUCERS,)
 
     def maps(call):
-        return gemm_tensor.maps_along_rows(block, row.bk, products, call) if row.loads_by_tma else ()
+        return tensor.maps_along_rows(block, row.bk, products, call) if row.loads_by_tma else ()
 
     if not choice.cut:
-        schedule = gemm_blocks.schedule(choice)
-        return lambda call: partial(
-            function, grid, threads, (call.view(GEMM), schedule, *maps(call)), shared_mem=shared
-        )
+        fields = schedule.schedule(choice)
+        return lambda call: partial(function, grid, threads, (call.view(GEMM), fields, *maps(call)), shared_mem=shared)
     add = None if choice.fused_fixup else _fixup_function(row.name, block, device)
     area = block.bm * block.bn
     part_bytes, sum_grid = 4 * (choice.cut + choice.grid) * area, (choice.cut * area // 1024,)
 
     def cut(call) -> None:
         parts = cupy.cuda.alloc(part_bytes)
-        schedule = gemm_blocks.schedule(choice, parts.ptr, _barrier_counter(device) if choice.fused_fixup else 0)
-        arguments = call.view(GEMM), schedule
+        fields = schedule.schedule(choice, parts.ptr, _barrier_counter(device) if choice.fused_fixup else 0)
+        arguments = call.view(GEMM), fields
         function(grid, threads, (*arguments, *maps(call)), shared_mem=shared)
         if add is not None:
             add(sum_grid, (256,), arguments)
@@ -281,7 +235,7 @@ def _persistent(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, l
     return lambda call: partial(cut, call)
 
 
-_WORDS: dict[tuple[int, int, int], Any] = {}
+_COUNTERS: dict[tuple[int, int, int], Array] = {}
 _PER_THREAD_STREAM = 2
 """The handle that stands for every thread's own default stream."""
 
@@ -293,9 +247,9 @@ def _barrier_counter(device: int) -> int:
 
     stream = cupy.cuda.get_current_stream().ptr
     key = device, stream, threading.get_ident() if stream == _PER_THREAD_STREAM else 0
-    word = _WORDS.get(key)
+    word = _COUNTERS.get(key)
     if word is None:
-        word = _WORDS.setdefault(key, cupy.zeros(1, np.uint32))
+        word = _COUNTERS.setdefault(key, cupy.zeros(1, np.uint32))
     return word.data.ptr
 
 
@@ -303,22 +257,22 @@ def _tensor(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layou
     """Blocks, or clusters of them, for which the tensor memory accelerator brings panels; before, where a rung splits
     its operands, launches that write their parts."""
     device = current_device()
-    processors = _processors(device)
-    block = gemm_tensor.choose(row.tensor_blocks, m, n, k, products, processors)
+    processors = multiprocessors(device)
+    block = tensor.choose(row.tensor_blocks, m, n, k, products, processors)
     function = _function(row.name, layout_a, layout_b, device, block)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
     threads = (block.threads,)
     if not row.splits_operands:
 
         def begin(call):
-            grid, arguments = gemm_tensor.arguments(block, row, layout_a, layout_b, products, call, processors)
+            grid, arguments = tensor.arguments(block, row, layout_a, layout_b, products, call, processors)
             return partial(function, (grid,), threads, arguments, shared_mem=shared)
 
         return begin
     splitters = [_split_function(row.name, layout, device) for layout in (layout_a, layout_b)]
 
     def all_three(call) -> None:
-        parts, grid, arguments = gemm_tensor.split_arguments(block, row, products, call, processors)
+        parts, grid, arguments = tensor.split_arguments(block, row, products, call, processors)
         for splitter, part in zip(splitters, parts, strict=True):
             if k:
                 splitter((min(part.tiles, 16 * processors),), (256,), (part.split,))
@@ -327,14 +281,7 @@ def _tensor(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layou
     return lambda call: partial(all_three, call)
 
 
-@cache
-def _processors(device: int) -> int:
-    import cupy
-
-    return cupy.cuda.runtime.getDeviceProperties(device)["multiProcessorCount"]
-
-
-def _other_way(x, _which: int):
+def _other_major(x, _which: int):
     """A copy in which the other dimension of the matrices is adjacent."""
     order = "F" if x.strides[-1] == x.itemsize and x.shape[-1] > 1 else "C"
     return x.swapaxes(-1, -2).copy(order="C").swapaxes(-1, -2) if order == "F" else x.copy(order="C")

@@ -7,7 +7,7 @@ import numpy as np
 from pysimd.backends.cuda import tensor_maps
 from pysimd.backends.cuda.ladder import launches as gemm_launches
 from pysimd.backends.cuda.ladder import schedule as gemm_blocks
-from pysimd.backends.gpu.launches import Arranged
+from pysimd.backends.gpu.launches import CallOperands
 from pysimd.gpu_kernels.ladder_table import Rung, TensorBlock
 
 SWIZZLE = 128
@@ -21,15 +21,15 @@ BY_MAP = 2
 """What c_vector of a Gemm is where the accelerator can store C."""
 
 
-def mappable(arranged: Arranged, which: int) -> bool:
+def mappable(operands: CallOperands, which: int) -> bool:
     """Whether A (0) or B (1) can be described as it lies: rows start at multiples of 16 bytes and do not overlap."""
-    name, ld = gemm_launches.layout(arranged, which)
-    size, rows = arranged.sizes[which], (arranged.m, arranged.n)[which]
-    inner, outer = (arranged.k, rows) if name == "K_MAJOR" else (rows, arranged.k)
-    steps = [step[which] for _, step in arranged.dims]
+    name, ld = gemm_launches.layout(operands, which)
+    size, rows = operands.sizes[which], (operands.m, operands.n)[which]
+    inner, outer = (operands.k, rows) if name == "K_MAJOR" else (rows, operands.k)
+    steps = [step[which] for _, step in operands.dims]
     return (
-        arranged.k > 0
-        and arranged.operands[which].data.ptr % tensor_maps.ALIGNMENT == 0
+        operands.k > 0
+        and operands.arrays[which].data.ptr % tensor_maps.ALIGNMENT == 0
         and (outer == 1 or (ld >= inner and ld * size % tensor_maps.ALIGNMENT == 0))
         and all(step >= 0 and step * size % tensor_maps.ALIGNMENT == 0 for step in steps)
     )
@@ -58,12 +58,12 @@ def _by_columns(x):
     return _by_rows(x.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
-def along_rows(arranged: Arranged, which: int) -> bool:
+def along_rows(operands: CallOperands, which: int) -> bool:
     """Whether A (0) or B (1) lies along its rows and can be described as it lies."""
-    return gemm_launches.layout(arranged, which)[0] == "MN_MAJOR" and mappable(arranged, which)
+    return gemm_launches.layout(operands, which)[0] == "MN_MAJOR" and mappable(operands, which)
 
 
-def turned(x, which: int):
+def mn_major(x, which: int):
     """A copy of A (0) or B (1) along its rows, as ``padded`` makes one."""
     return _by_rows(x) if which else _by_columns(x)
 

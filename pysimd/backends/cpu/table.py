@@ -1,0 +1,79 @@
+"""The table of ``cpu_kernels`` through cffi: targets, CPU features, rows, and the threads of this process."""
+
+from __future__ import annotations
+
+import os
+import platform
+from functools import cache
+from pathlib import Path
+
+from pysimd._cpu import ffi, lib
+from pysimd.errors import OptionError
+
+FAMILIES = {lib.F32: "f32", lib.F64: "f64", lib.BF16F32: "bf16f32", lib.I8I32: "i8i32", lib.U8I8I32: "u8i8i32"}
+OFFERED = tuple(FAMILIES.values())
+TYPES = {name: number for number, name in FAMILIES.items()}
+
+MOST_THREADS = 1 << 16  # the driver stops far below; this only keeps any request within a C int
+
+
+def text(pointer) -> str:
+    return ffi.string(pointer).decode()
+
+
+TARGETS = tuple(text(lib.pysimd_targets[i].name) for i in range(lib.TARGETS))
+FEATURES = tuple(text(lib.pysimd_feature_names[i]) for i in range(lib.pysimd_feature_count))
+
+
+def names(bits: int) -> tuple[str, ...]:
+    return tuple(name for i, name in enumerate(FEATURES) if bits >> i & 1)
+
+
+@cache
+def start() -> str:
+    """Detect the CPU and set the bound that PYSIMD_ISA asks for; returns the bound, the highest target by default."""
+    bound = os.environ.get("PYSIMD_ISA", "")
+    if bound and bound not in TARGETS:
+        raise OptionError(f"PYSIMD_ISA={bound!r} is no target: use one of {', '.join(TARGETS)}, or leave it unset")
+    default_threads()  # an unusable PYSIMD_NUM_THREADS is told at once, not at the first large product
+    lib.pysimd_start(TARGETS.index(bound) if bound else lib.TARGETS - 1)
+    return bound or TARGETS[-1]
+
+
+@cache
+def default_threads() -> int:
+    """PYSIMD_NUM_THREADS, or the number of cores this process may use."""
+    text = os.environ.get("PYSIMD_NUM_THREADS", "")
+    if not text:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not text.isdecimal() or int(text) < 1:
+        raise OptionError(f"PYSIMD_NUM_THREADS={text!r} must be a positive integer, or unset for all cores")
+    return min(int(text), MOST_THREADS)
+
+
+@cache
+def device() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith(("model name", "Model"))]
+    return next((name for name in names if name), platform.processor() or platform.machine())
+
+
+@cache
+def features() -> tuple[str, ...]:
+    """What was detected, by the names that rows are required to have."""
+    start()
+    return names(lib.pysimd_cpu_features())
+
+
+def rows():
+    """The rows of the C table."""
+    return (lib.pysimd_kernels + i for i in range(lib.pysimd_kernel_count))
+
+
+@cache
+def row(name: str):
+    """The row of a kernel in the C table."""
+    return next(row for row in rows() if text(row.name) == name)

@@ -1,0 +1,299 @@
+"""What users hold: a ``Backend``, a ``MicroKernel``, a ``Rung`` of a ladder; and the protocol of what runs them.
+
+A kernel and a rung call their implementation and nothing above it. Lookups by name are in ``registry``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from pysimd import dtypes, sources
+from pysimd.errors import UnavailableError
+from pysimd.operands import Array, GemmOptions
+from pysimd.ratio import Ratio, tile_ratio
+
+if TYPE_CHECKING:
+    from pysimd.simulator import Simulation
+
+
+class Resources(NamedTuple):
+    """What compiled GPU code takes: registers of a thread, shared memory of a block and local memory of a thread in
+    bytes."""
+
+    registers: int
+    shared_bytes: int
+    local_bytes: int
+
+
+class Implementation(Protocol):
+    """What a backend does for its kernels and rungs.
+
+    Operands are given as the user passed them (``object``: any exporter of a backend's arrays); an implementation
+    checks them once and raises ``ShapeError`` or ``DTypeError`` before anything is written.
+    """
+
+    name: str
+
+    def backend(self) -> Backend:
+        """What there is on this machine."""
+
+    def kernels(self) -> tuple[MicroKernel, ...]:
+        """The rows of the backend's table."""
+
+    def rungs(self) -> tuple[Rung, ...]:
+        """The backend's ladder, first rung first; empty where it has none."""
+
+    def call(self, kernel: MicroKernel, a: object, b: object, c: object | None, out: object | None) -> Array:
+        """``c + a @ b`` by one kernel, as ``MicroKernel.__call__`` documents it."""
+
+    def bind(self, kernel: MicroKernel, a: object, b: object, c: object) -> Callable[[], None]:
+        """A prepared ``c += a @ b``, as ``MicroKernel.bind`` documents it."""
+
+    def matmul(
+        self, a: object, b: object, out: object | None, kernel: MicroKernel | None, threads: int | None
+    ) -> Array:
+        """``pysimd.matmul`` on this backend's arrays."""
+
+    def gemm(
+        self,
+        a: object,
+        b: object,
+        c: object | None,
+        options: GemmOptions,
+        out: object | None,
+        kernel: MicroKernel | Rung | None,
+        threads: int | None,
+    ) -> Array:
+        """``pysimd.gemm`` on this backend's arrays."""
+
+    def simulate(self, kernel: MicroKernel, a: object, b: object, c: object | None, target: str) -> Simulation:
+        """``MicroKernel.simulate``; raises ``UnavailableError`` where the backend has no simulator."""
+
+    def resources(self, rung: Rung) -> Resources:
+        """Of a rung's compiled code."""
+
+
+@dataclass(frozen=True)
+class Backend:
+    """Where kernels run.
+
+    Attributes:
+        name: ``cpu``, ``cuda`` or ``hip``.
+        available: whether its kernels can run here and now.
+        reason: why not, and what to do; empty if available.
+        device: the processor's or GPU's own name; empty if there is none.
+        features: what was detected (instruction sets, compute capability).
+    """
+
+    name: str
+    available: bool
+    reason: str
+    device: str
+    features: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class MicroKernel:
+    """One microkernel: ``C[mr,nr] += A[mr,K] @ B[K,nr]`` for any K, called on arrays.
+
+    Attributes:
+        name: ``<target>_<types>_<form>_<mr>x<nr>``.
+        backend: ``cpu``, ``cuda`` or ``hip``.
+        target: instruction set or GPU family, e.g. ``avx2``.
+        types: types family, e.g. ``f32`` or ``i8i32``.
+        form: ``outer``, ``inner``, or the matrix unit that does the tile.
+        mr, nr: rows and columns of the tile.
+        k_group: how many k are multiplied by one instruction (4 for int8 dot products).
+        requires: the features the device must have.
+        available: whether it can run on this machine.
+        unavailable_reason: why not, and what to do; empty if available.
+        source_path: the file that holds it, relative to the package's source folders.
+    """
+
+    name: str
+    backend: str
+    target: str
+    types: str
+    form: str
+    mr: int
+    nr: int
+    k_group: int
+    requires: tuple[str, ...]
+    available: bool
+    unavailable_reason: str
+    source_path: str
+    _implementation: Implementation = field(repr=False)
+
+    @property
+    def a_dtype(self) -> np.dtype:
+        """dtype of A; bfloat16 is ``ml_dtypes.bfloat16`` if that is installed, else uint16."""
+        return dtypes.dtype_of(dtypes.FAMILIES[self.types].a)
+
+    @property
+    def b_dtype(self) -> np.dtype:
+        """dtype of B."""
+        return dtypes.dtype_of(dtypes.FAMILIES[self.types].b)
+
+    @property
+    def c_dtype(self) -> np.dtype:
+        """dtype of C and of the accumulators."""
+        return dtypes.dtype_of(dtypes.FAMILIES[self.types].c)
+
+    @cached_property
+    def ratio(self) -> Ratio:
+        """Analytic math-to-load ratio of one step of k."""
+        return tile_ratio(self.form, self.mr, self.nr, self.a_dtype.itemsize, self.b_dtype.itemsize)
+
+    @cached_property
+    def source(self) -> str:
+        """Text of the source file; its header states contract, tile, registers and ratio."""
+        return sources.read(self.source_path)
+
+    def __call__(self, a, b, c=None, *, out=None):
+        """Return ``c + a @ b``, each product computed by this kernel.
+
+        Args:
+            a: (..., mr, K), dtype ``a_dtype``; any K >= 0, strides and alignment.
+            b: (..., K, nr), dtype ``b_dtype``. Batch dimensions broadcast as in ``numpy.matmul``.
+            c: (..., mr, nr), dtype ``c_dtype``; zeros if not given. Never written (unless it is ``out``).
+            out: array of the result's shape and dtype to write into; it may overlap any input.
+
+        Returns:
+            ``out``, or a new array of shape (..., mr, nr).
+
+        Raises:
+            ShapeError, DTypeError: the operands do not fit; nothing was written.
+            UnavailableError: this machine cannot run the kernel.
+        """
+        self._check_available()
+        return self._implementation.call(self, a, b, c, out)
+
+    def bind(self, a, b, c) -> Callable[[], None]:
+        """Check once, then return a function without arguments that does ``c += a @ b`` in place, without any checks.
+
+        The arrays are kept alive, and must not be resized. ``c`` must be writable, have the shape of the result, unit
+        stride along its rows, and overlap neither ``a`` nor ``b``.
+
+        Raises:
+            ShapeError, DTypeError, UnavailableError: as for a call.
+        """
+        self._check_available()
+        return self._implementation.bind(self, a, b, c)
+
+    def simulate(self, a, b, c=None, *, target: str = "gfx942"):
+        """Run the machine code of a HIP kernel in the functional simulator, without a GPU.
+
+        The kernel is compiled for ``target`` (clang, or ``pip install 'pysimd[simulate]'``) and launched as on a GPU;
+        every instruction is executed on NumPy arrays, and every access checked. It is thousands of times slower than
+        a GPU and says nothing of time; docs/simulator.md tells what it models and what not.
+
+        Args:
+            a, b, c: as for a call, on the CPU.
+            target: ``gfx900``, ``gfx906``, ``gfx90a``, ``gfx942``, ``gfx1030``, ``gfx1100`` or ``gfx1200``.
+
+        Returns:
+            A ``Simulation``: ``result``, executed ``counts``, and the ``ratio`` of multiply-adds to elements loaded.
+
+        Raises:
+            ShapeError, DTypeError: as for a call.
+            OptionError: the simulator does not know the target.
+            UnavailableError: not a HIP kernel, a target without its instructions, or no compiler.
+        """
+        return self._implementation.simulate(self, a, b, c, target)
+
+    def _check_available(self) -> None:
+        if not self.available:
+            raise UnavailableError(f"{self.name} cannot run here: {self.unavailable_reason}")
+
+
+@dataclass(frozen=True, eq=False)
+class Rung:
+    """One rung, called like ``gemm``.
+
+    Attributes:
+        number: its place, ``S0`` upwards.
+        name: the kernel's, and its file's.
+        backend: ``cuda``.
+        types: types family, e.g. ``f32``.
+        new: what it adds to the rung before.
+        covers: the kernels of the documents behind the ladder that it says again, as (document, kernel).
+        bm, bn: the tile of C that a block computes; ``bk`` steps of k come into shared memory at a time (None: none).
+        tm, tn: elements of C for ``lanes`` threads together: one, or a warp or more on tensor cores.
+        threads: threads of a block.
+        ratio: multiply-adds of those beside the elements that they read for them, for one step of k.
+        roundings: the error is at most ``(k + roundings) u |A| |B|``, with u the round-off of the sums' type.
+        requires: the features the device must have.
+        available: whether it can run on this machine.
+        unavailable_reason: why not, and what to do; empty if available.
+        source_path: the file that holds it, relative to the package's source folders.
+    """
+
+    number: str
+    name: str
+    backend: str
+    types: str
+    new: str
+    covers: tuple[tuple[str, str], ...]
+    bm: int
+    bn: int
+    bk: int | None
+    tm: int
+    tn: int
+    lanes: int
+    threads: int
+    ratio: Ratio
+    roundings: int
+    requires: tuple[str, ...]
+    available: bool
+    unavailable_reason: str
+    source_path: str
+    _implementation: Implementation = field(repr=False)
+
+    @cached_property
+    def source(self) -> str:
+        """Text of the source file; its header states step, contract, tile, registers and ratio."""
+        return sources.read(self.source_path)
+
+    @property
+    def registers(self) -> int | None:
+        """Registers of a thread in the code compiled for row-major, aligned operands; None without a GPU."""
+        return self._implementation.resources(self).registers if self.available else None
+
+    @property
+    def shared_bytes(self) -> int | None:
+        """Shared memory of a block in that code; None without a GPU."""
+        return self._implementation.resources(self).shared_bytes if self.available else None
+
+    @property
+    def local_bytes(self) -> int | None:
+        """Memory of a thread for what does not fit its registers in that code, 0 in every rung; None without a GPU."""
+        return self._implementation.resources(self).local_bytes if self.available else None
+
+    def __call__(self, a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out=None):
+        """Return ``alpha * a @ b + beta * c`` computed by this rung: ``pysimd.gemm(..., kernel=self)``.
+
+        Row-major and transposed operands are read in place, a column-major ``out`` is the swapped call, and leading
+        dimensions may be larger than rows. An operand with neither dimension adjacent in memory is copied first.
+
+        Args:
+            a, b, c, alpha, beta, trans_a, trans_b, out: as for ``gemm``; CuPy arrays, or CUDA exporters of DLPack.
+
+        Returns:
+            ``out``, or a new array of shape (..., m, n).
+
+        Raises:
+            ShapeError, DTypeError, OptionError: the operands do not fit; nothing was written.
+            UnavailableError: this machine cannot run the rung.
+        """
+        self._check_available()
+        options = GemmOptions.checked(alpha, beta, trans_a, trans_b, c)
+        return self._implementation.gemm(a, b, c, options, out, self, None)
+
+    def _check_available(self) -> None:
+        if not self.available:
+            raise UnavailableError(f"{self.name} cannot run here: {self.unavailable_reason}")
