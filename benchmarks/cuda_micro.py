@@ -31,7 +31,7 @@ from pysimd.gpu_kernels import table
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends.cuda.ladder import rungs
+from pysimd.backends.cuda.ladder import rungs as cuda_ladder
 from pysimd.backends.gpu.batched import tiling
 from pysimd.bench import cuda_peaks, cuda_tiles
 from pysimd.bench.verify import verify
@@ -273,7 +273,7 @@ def gemms() -> list[dict[str, object]]:
         for size in (1024, 2048, 4096, 8192):
             a, b = (random_batch(family.a, 1, size, seed)[0] for seed in (1, 2))
             out = cupy.empty((size, size), family.c)
-            run = rungs.prepared(rung, a, b, out)
+            run = cuda_ladder.prepared(rung, a, b, out)
             run()
             holds = verify(rung.types, *(cupy.asnumpy(x) for x in (a[-16:], b)), None, cupy.asnumpy(out[-16:])).holds
             chain, chain_operations = cuda_peaks.peak_run(name, operations)

@@ -17,7 +17,7 @@ import numpy as np
 from gpu_record import deliver, machine
 
 import pysimd
-from pysimd.backends.cuda.ladder import rungs
+from pysimd.backends.cuda import dispatch
 from pysimd.backends.cuda.ladder import rungs as cuda_ladder
 from pysimd.bench import ladder_times
 from pysimd.bench.verify import verify
@@ -47,7 +47,7 @@ def row(m: int, n: int, k: int, seconds: float) -> dict[str, object]:
     out = cupy.empty((sets, m, n), np.float32)
     rung = pysimd.rung("f32_best")
     runs = {
-        "f32_best": [rungs.prepared(rung, a[i], b[i], out[i]) for i in range(sets)],
+        "f32_best": [cuda_ladder.prepared(rung, a[i], b[i], out[i]) for i in range(sets)],
         "cublas": [partial(cupy.matmul, a[i], b[i], out=out[i]) for i in range(sets)],
     }
     out.fill(np.nan)
@@ -55,7 +55,7 @@ def row(m: int, n: int, k: int, seconds: float) -> dict[str, object]:
     some = [cupy.asnumpy(x) for x in (a[0, -16:], b[0], out[0, -16:])]
     holds = verify("f32", some[0], some[1], None, some[2]).holds
     times = ladder_times.medians(runs, seconds)
-    taken = cuda_ladder.best("f32", m, n, k, 1)
+    taken = dispatch.choose("f32", m, n, k, 1).name
     tflops = {name: 2e-12 * m * n * k / time for name, time in times.items()}
     print(f"{m} x {n} x {k}: " + ", ".join(f"{x} {t:.2f}" for x, t in tflops.items()), file=sys.stderr, flush=True)
     return {
@@ -65,7 +65,7 @@ def row(m: int, n: int, k: int, seconds: float) -> dict[str, object]:
         "us": {name: 1e6 * time for name, time in times.items()},
         "tflops": tflops,
         "times_cublas": tflops["f32_best"] / tflops["cublas"],
-        "taken": taken.name if taken else "cuBLAS",
+        "taken": taken or "cuBLAS",
         "within_bound": holds,
     }
 

@@ -25,7 +25,7 @@ import numpy as np
 from gpu_record import deliver, machine, output
 
 import pysimd
-from pysimd.backends.cuda.ladder import rungs
+from pysimd.backends.cuda.ladder import rungs as cuda_ladder
 from pysimd.bench import ladder as ladder_report
 from pysimd.bench import ladder_times
 
@@ -63,7 +63,7 @@ def once(names: list[str], size: int) -> None:
     for name in names:
         rung = pysimd.rung(name)
         a, b = (ladder_times.operand(rng, rung.types, (size, size)) for _ in range(2))
-        rungs.prepared(rung, a, b, out)()
+        cuda_ladder.prepared(rung, a, b, out)()
     cupy.cuda.get_current_stream().synchronize()
 
 

@@ -350,21 +350,3 @@ def row_major(row: Rung) -> tuple[str, str]:
     if row.loads_by_tma:
         return "MN_MAJOR", "MN_MAJOR"
     return ("K_MAJOR_VEC4", "MN_MAJOR_VEC4") if row.wide else ("K_MAJOR", "MN_MAJOR")
-
-
-LARGE = 1 << 30
-"""Multiply-adds from which on the best rung is ahead of cuBLAS on an H200; before, only some long products are."""
-
-
-def best(types: str, m: int, n: int, k: int, products: int = 1) -> str | None:
-    """Name of the rung that ``gemm`` and ``matmul`` take for so many products; None where another way is faster, or the
-    only one."""
-    if types in ("i8i32", "bf16f32"):
-        return {"i8i32": "i8_dp4a_gemm", "bf16f32": "bf16_best"}[types]
-    if types != "f32":
-        return None
-    less, more = sorted((m, n))
-    large = less >= 4 and m * n * k >= LARGE
-    small_c = less >= 48 and more <= 512 and k >= 4096
-    few = 4 <= less <= 16 and k >= 1024 and more * k >= 1 << 22
-    return "f32_best" if large or (products == 1 and (small_c or few)) else None

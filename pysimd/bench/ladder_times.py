@@ -13,6 +13,7 @@ import numpy as np
 
 from pysimd import dtypes
 from pysimd.backends.cuda.implementation import CUDA
+from pysimd.backends.cuda.ladder import rungs as cuda_ladder
 from pysimd.bench import cuda_peaks
 from pysimd.errors import OptionError, UnavailableError
 
@@ -71,7 +72,7 @@ def at_size(rungs: Sequence, types: str, size: int, seconds: float) -> dict[str,
         runs[CUBLAS] = [_library(a[i], b[i], out[i]) for i in range(sets)]
         runs[CUBLAS_NARROW] = [_library(a[i], b[i], narrow_out[i]) for i in range(sets)]
     for rung in rungs:
-        runs[rung.name] = [rungs.prepared(rung, a[i], b[i], out[i]) for i in range(sets)]
+        runs[rung.name] = [cuda_ladder.prepared(rung, a[i], b[i], out[i]) for i in range(sets)]
     wide = _float64(a[0]), _float64(b[0])
     expected, bound = wide[0] @ wide[1], (size + 3) * 2.0**-24 * (abs(wide[0]) @ abs(wide[1]))
     holds = {}

@@ -13,10 +13,12 @@ import pytest
 from pysimd.gpu_kernels import ladder_table
 
 import pysimd
+from pysimd import operands
+from pysimd.backends.cuda.implementation import CUDA
 from pysimd.backends.cuda.ladder import launches as gemm_launches
 from pysimd.backends.cuda.ladder import rungs as cuda_ladder
+from pysimd.operands import GemmOptions
 
-gemm = sys.modules["pysimd.gemm"]
 SHAPES = ((8, 12, 4), (5, 7, 3), (1, 6, 5), (6, 1, 5), (4, 4, 1), (1, 1, 1), (3, 2, 0))
 FIELDS = ("a", "b", "c0", "c", "m", "n", "k", "lda", "ldb", "c0_rs", "c0_cs", "ldc")
 FIELDS += ("a_batch", "b_batch", "c0_batch", "c_batch", "c_vector", "factors")
@@ -105,7 +107,7 @@ def run(monkeypatch):
     """Calls a rung as ``gemm`` does, on ``Memory``."""
     monkeypatch.setattr(cuda_ladder, "_function", Kernel)
     monkeypatch.setattr(cuda_ladder, "current_device", lambda: 0)
-    monkeypatch.setattr(cuda_ladder, "_processors", lambda device: 4)
+    monkeypatch.setattr(cuda_ladder, "multiprocessors", lambda device: 4)
     word = SimpleNamespace(data=SimpleNamespace(ptr=64))
     alone = SimpleNamespace(alloc=lambda size: word.data, get_current_stream=lambda: word.data)
     cupy = SimpleNamespace(empty=lambda shape, dtype: memory(shape), zeros=lambda *_: word, cuda=alone)
@@ -113,9 +115,10 @@ def run(monkeypatch):
     Kernel.launched = []
 
     def call(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out=None, name="smem_dbuf"):
-        options = gemm.check_options(alpha, beta, trans_a, trans_b, c)
-        operands = gemm.check(pysimd.dtypes.FAMILIES["f32"], a, b, c, out, options)
-        return cuda_ladder.into(pysimd.rung(name), operands, options, out)
+        options = GemmOptions.checked(alpha, beta, trans_a, trans_b, c)
+        rung = pysimd.rung(name)
+        product = operands.check_gemm(rung, a, b, c, out, options, ("f32",))
+        return CUDA._multiply(product, rung, None)
 
     return call
 
@@ -138,9 +141,9 @@ def test_layouts(run, rng, name, m, n, k):
         c, out = memory((m, n), rng, before), memory((n, m) if turn_c else (m, n))
         x, y, target = a.T if turn_a else a, b.T if turn_b else b, out.T if turn_c else out
         expected = 2 * (np.array(x) @ np.array(y)) - np.array(c)
-        for operands, flags in (((x, y), {}), ((a, b), {"trans_a": turn_a, "trans_b": turn_b})):
-            assert np.array_equal(run(*operands, c, alpha=2, beta=-1, name=name, **flags), expected)
-            assert run(*operands, c, alpha=2, beta=-1, out=target, name=name, **flags) is target
+        for pair, flags in (((x, y), {}), ((a, b), {"trans_a": turn_a, "trans_b": turn_b})):
+            assert np.array_equal(run(*pair, c, alpha=2, beta=-1, name=name, **flags), expected)
+            assert run(*pair, c, alpha=2, beta=-1, out=target, name=name, **flags) is target
             assert np.array_equal(target, expected)
 
 

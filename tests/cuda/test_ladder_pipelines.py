@@ -9,6 +9,7 @@ import pytest
 from pysimd.gpu_kernels import ladder_table
 
 import pysimd
+from pysimd.backends.cuda import device, dispatch
 from pysimd.backends.cuda.ladder import schedule as gemm_blocks
 from pysimd.backends.cuda.ladder import tensor as gemm_tensor
 from pysimd.bench import cuda_tiles
@@ -234,7 +235,8 @@ class TestChoice:
         (1, 1 << 15, 1 << 15, 1, False),
     ],
 )
-def test_best(m, n, k, products, taken):
-    """Large products, and long ones of a small C, which are cut along k if they come alone."""
-    assert ladder_table.best("f32", m, n, k, products) == ("f32_best" if taken else None)
-    assert ladder_table.best("f64", m, n, k, products) is None
+def test_best(m, n, k, products, taken, monkeypatch):
+    """Large products, and those of a small C with a long k, which are split along k if they come alone."""
+    monkeypatch.setattr(device, "why_not", lambda row: "")
+    assert (dispatch.choose("f32", m, n, k, products).name == "f32_best") == taken
+    assert dispatch.choose("f64", m, n, k, products).way is not dispatch.Way.RUNG

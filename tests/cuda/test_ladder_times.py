@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import pysimd
-from pysimd.backends.cuda import implementation as cuda
+from pysimd import microkernel
+from pysimd.backends.cuda import device as cuda_device
 from pysimd.backends.cuda.ladder import rungs as cuda_ladder
 from pysimd.bench import ladder as ladder_report
 from pysimd.bench import ladder_times
@@ -127,7 +128,7 @@ def test_slow_contenders_have_three_turns(fake):
 def test_rows_compare_with_cublas_and_the_ceiling(fake, monkeypatch):
     monkeypatch.setattr(ladder_times, "check_available", lambda: None)
     monkeypatch.setattr(ladder_times, "ceiling", lambda types: 8e-5)
-    monkeypatch.setattr(ladder_report.ladder, "rungs", lambda: [usable(rung) for rung in RUNGS])
+    monkeypatch.setattr(ladder_report.registry, "rungs", lambda: [usable(rung) for rung in RUNGS])
     said = []
     rows, ceilings = ladder_report.measure([32, 48], 0.01, said.append)
     assert ceilings == {"f32": 8e-5}
@@ -141,12 +142,12 @@ def test_rows_compare_with_cublas_and_the_ceiling(fake, monkeypatch):
 def usable(rung):
     """The rung as on a machine that can run it."""
     fields = {name: getattr(rung, name) for name in rung.__dataclass_fields__}
-    resources = SimpleNamespace(resources=lambda rung: cuda_ladder.Resources(32, 8192, 0))
+    resources = SimpleNamespace(resources=lambda rung: microkernel.Resources(32, 8192, 0))
     return pysimd.Rung(**{**fields, "available": True, "unavailable_reason": "", "_implementation": resources})
 
 
 def test_tf32_is_no_peer(monkeypatch):
-    monkeypatch.setattr(cuda, "backend", lambda: pysimd.Backend("cuda", True, "", "a GPU", ("sm_90",)))
+    monkeypatch.setattr(cuda_device, "backend", lambda: pysimd.Backend("cuda", True, "", "a GPU", ("sm_90",)))
     ladder_times.check_available()
     monkeypatch.setenv("CUPY_TF32", "1")
     with pytest.raises(pysimd.OptionError, match="CUPY_TF32=1"):

@@ -36,7 +36,7 @@ def launch(given, *addresses, **more):
     def begin(fields):
         return lambda: given.append([int(x) for x in fields[:4]])
 
-    return plans.Launch(begin, np.array([*addresses, 77], np.int64), **more)
+    return plans.KernelLaunch(begin, np.array([*addresses, 77], np.int64), **more)
 
 
 def kept(launch, a, b, c, **more):
@@ -56,7 +56,7 @@ def test_new_addresses_in_their_places(given):
 
 def test_a_swapped_call_keeps_its_order_where_both_operands_are_one(given):
     x = Array(A)
-    found, key = kept(launch(given, A, A, 0, C, swapped=True), x, x, Array(C))
+    found, key = kept(launch(given, A, A, 0, C, operands_swapped=True), x, x, Array(C))
     found.replay(key, Array(A), Array(B), Array(C))
     assert given == [[B, A, 0, C]]
 
@@ -70,7 +70,7 @@ def test_the_result_is_added_to(given):
 def test_every_call_has_fields_of_its_own():
     """Two threads may replay one plan."""
     given = []
-    begin = plans.Launch(lambda fields: lambda: given.append(fields), np.array([A, B, 0, C], np.int64))
+    begin = plans.KernelLaunch(lambda fields: lambda: given.append(fields), np.array([A, B, 0, C], np.int64))
     found, key = kept(begin, Array(A), Array(B), Array(C))
     for at in (C + 4096, C):
         found.replay(key, Array(A), Array(B), Array(at))
@@ -120,7 +120,7 @@ def test_arrays_of_another_device_have_no_plan(which):
 
 def test_a_library_is_given_the_arrays():
     calls = []
-    found, key = kept(plans.Launch(lambda *x: calls.append(x)), Array(A), Array(B), Array(C))
+    found, key = kept(plans.LibraryCall(lambda *x: calls.append(x)), Array(A), Array(B), Array(C))
     x = Array(A + 512), Array(B), Array(C)
     assert found.replay(key, *x) is x[2]
     assert calls == [x]

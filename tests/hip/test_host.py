@@ -13,7 +13,7 @@ from hip_machine_code import missing
 import pysimd
 from pysimd import simulator
 from pysimd.backends.gpu import cupy_probe
-from pysimd.backends.hip import implementation as hip
+from pysimd.backends.hip import device as hip_device
 from pysimd.backends.hip.implementation import HIP
 from pysimd.cli import command as cli
 
@@ -74,13 +74,13 @@ def seen(monkeypatch):
         elif cupy is not None:
             monkeypatch.setitem(sys.modules, "cupy", cupy)
         monkeypatch.setattr(shutil, "which", lambda name: hipcc)
-        hip.backend.cache_clear()
-        hip.kernels.cache_clear()
+        hip_device.backend.cache_clear()
+        HIP.kernels.cache_clear()
         return HIP.backend()
 
     yield see
-    hip.backend.cache_clear()
-    hip.kernels.cache_clear()
+    hip_device.backend.cache_clear()
+    HIP.kernels.cache_clear()
 
 
 @pytest.mark.parametrize("case", REASONS)

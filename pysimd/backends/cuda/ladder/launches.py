@@ -63,8 +63,8 @@ def launches(row, a, b, c0, c, alpha: float, beta: float):
         return
     (layout_a, lda), (layout_b, ldb) = layout(operands, 0), layout(operands, 1)
     if row.wide:
-        layout_a += "4" if _wide(operands, 0, layout_a, lda) else ""
-        layout_b += "4" if _wide(operands, 1, layout_b, ldb) else ""
+        layout_a += "_VEC4" if _wide(operands, 0, layout_a, lda) else ""
+        layout_b += "_VEC4" if _wide(operands, 1, layout_b, ldb) else ""
     dims = sorted(operands.dims, key=lambda dim: dim[0]) or [(1, (0, 0, 0, 0))]
     piece = max(1, _MOST_BLOCKS // max(tiles(x, operands.m, operands.n) for x in (row.blocks or (row,))))
     _, _, c0_strides, (ldc, _) = operands.strides
