@@ -119,7 +119,7 @@ def _kernel(row, bound: str) -> MicroKernel:
         requires=needs,
         available=not reason,
         unavailable_reason=reason,
-        source_path=f"cpu_kernels/{name}.c",
+        source_path=f"cpu_kernels/{_text(lib.pysimd_targets[row.target].folder)}/{name}.c",
         _implementation=sys.modules[__name__],
     )
 
@@ -139,12 +139,12 @@ def chosen(types: str, n: int) -> MicroKernel:
     return next(k for k in kernels() if k.name == name)
 
 
-# --- the layout of NumPy arrays, for calls that must not ask for buffers (see fastcall.h) ---
+# --- the layout of NumPy arrays, for calls that must not ask for buffers (see door.h) ---
 
 
 @cache
 def knows_array_layout() -> bool:
-    """Whether NumPy arrays look in memory as fastcall.c has it; compared with a real array."""
+    """Whether NumPy arrays look in memory as door.c has it; compared with a real array."""
     if platform.python_implementation() != "CPython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
         return False
     probe = np.zeros((3, 5), np.float32)[:, ::2]
