@@ -33,8 +33,7 @@ static int64_t tile_rows(const pysimd_kernel *kernel, int64_t m)
 static void tiles(const work *w, const pysimd_call *s)
 {
     const pysimd_kernel *kernel = w->kernel;
-    const pysimd_sizes size = pysimd_element_sizes[kernel->types];
-    const int wide = kernel->panel == WIDE;
+    const pysimd_sizes size = pysimd_sizes_in_kernel(kernel);
     const int64_t rows = tile_rows(kernel, w->product->m);
     if (s->m <= rows && s->n <= kernel->nr) { /* the whole batch in one call */
         kernel->batch(s);
@@ -48,8 +47,8 @@ static void tiles(const work *w, const pysimd_call *s)
             for (int64_t i0 = 0; i0 < s->m; i0 += rows) {
                 t.m = s->m - i0 < rows ? s->m - i0 : rows;
                 t.n = s->n - j0 < kernel->nr ? s->n - j0 : kernel->nr;
-                t.a = (const char *)s->a + (i * s->bs_a + i0 * s->rs_a) * (wide ? 2 : size.a);
-                t.b = (const char *)s->b + (i * s->bs_b + j0 * step_b) * (wide ? 2 : size.b);
+                t.a = (const char *)s->a + (i * s->bs_a + i0 * s->rs_a) * size.a;
+                t.b = (const char *)s->b + (i * s->bs_b + j0 * step_b) * size.b;
                 t.c = (char *)s->c + (i * s->bs_c + i0 * s->rs_c + j0) * size.c;
                 kernel->batch(&t);
             }

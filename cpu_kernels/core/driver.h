@@ -35,10 +35,4 @@ typedef struct {
 int pysimd_is_one_tile(const pysimd_bound *bound);
 void pysimd_run_bound(const pysimd_bound *bound);
 
-/* Bytes of one element of A, B and C. */
-typedef struct {
-    int a, b, c;
-} pysimd_sizes;
-extern const pysimd_sizes pysimd_element_sizes[TYPES];
-
 #endif

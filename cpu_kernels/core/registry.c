@@ -32,6 +32,9 @@ const pysimd_target_row pysimd_targets[TARGETS] = {
     [AVX512BF16] = {"avx512bf16", "x86", HAS_AVX512 | HAS_AVX512_BF16},
 };
 
+const pysimd_sizes pysimd_element_sizes[TYPES] = {
+    [F32] = {4, 4, 4}, [F64] = {8, 8, 8}, [BF16F32] = {2, 2, 4}, [I8I32] = {1, 1, 4}, [U8I8I32] = {1, 1, 4}};
+
 static uint64_t features;
 static int bound = TARGETS - 1;
 static const pysimd_kernel *choices[TYPES][64]; /* [types][min(n, 63)]: filled once, by pysimd_start */

@@ -31,6 +31,12 @@ extern const pysimd_target_row pysimd_targets[];
 extern const char *const pysimd_feature_names[];
 extern const int pysimd_feature_count;
 
+/* Bytes of one element of A, B and C in the arrays. */
+typedef struct {
+    int a, b, c;
+} pysimd_sizes;
+extern const pysimd_sizes pysimd_element_sizes[TYPES];
+
 /* The features that both the processor has and the operating system saves. */
 uint64_t pysimd_cpu_features(void);
 
