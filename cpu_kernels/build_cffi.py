@@ -8,7 +8,7 @@ from pathlib import Path
 from cffi import FFI
 
 HERE = "cpu_kernels"
-DISPATCHER = ("registry", "features", "pack", "driver", "measure", "fastcall")
+DISPATCHER = ("registry", "features", "pack", "driver", "measure", "door")
 
 ffi = FFI()
 ffi.cdef(
@@ -24,7 +24,7 @@ ffi.cdef(
     extern const pysimd_kernel pysimd_kernels[];
     extern const int pysimd_kernel_count;
 
-    typedef struct { const char *name; uint64_t needs; } pysimd_target_row;
+    typedef struct { const char *name, *folder; uint64_t needs; } pysimd_target_row;
     extern const pysimd_target_row pysimd_targets[];
     extern const char *const pysimd_feature_names[];
     extern const int pysimd_feature_count;
@@ -94,11 +94,11 @@ ffi.cdef(
 )
 ffi.set_source(
     "pysimd._cpu",
-    '#include "driver.h"\n#include "fastcall.h"\n#include "measure.h"\n',
-    sources=[f"{HERE}/{name}.c" for name in DISPATCHER],
+    '#include "core/driver.h"\n#include "core/door.h"\n#include "core/measure.h"\n',
+    sources=[f"{HERE}/core/{name}.c" for name in DISPATCHER],
     include_dirs=[HERE],
     # Without this an edited kernel would leave the old extension in build/.
-    depends=sorted(str(path) for pattern in ("*.c", "*.h", "*.inc") for path in Path(HERE).glob(pattern)),
+    depends=sorted(str(path) for pattern in ("*.c", "*.h", "*.inc") for path in Path(HERE).rglob(pattern)),
     extra_compile_args=["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-pthread"],
     extra_link_args=["-pthread"],
 )

@@ -11,7 +11,7 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
 def read(path: str) -> str | None:
-    """Text of a file of the kernel folders, e.g. ``cpu_kernels/outer.h``; None if there is no such file."""
+    """Text of a file of the kernel folders, e.g. ``cpu_kernels/templates/outer.h``; None if there is no such file."""
     folder, _, name = path.partition("/")
     if not folder.endswith("_kernels") or not name:
         return None

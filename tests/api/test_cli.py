@@ -454,8 +454,8 @@ def test_source_is_the_file(pysimd_cli):
 def test_source_with_the_headers_it_includes(document):
     files = document("source", "generic_f32_outer_4x4", "--with-includes")["files"]
     paths = [f["path"] for f in files]
-    assert paths[0] == "cpu_kernels/generic_f32_outer_4x4.c"
-    assert {"cpu_kernels/outer.h", "cpu_kernels/kernel.h", "cpu_kernels/pysimd.h"} <= set(paths)
+    assert paths[0] == "cpu_kernels/generic/generic_f32_outer_4x4.c"
+    assert {f"cpu_kernels/{x}" for x in ("templates/outer.h", "templates/kernel.h", "core/pysimd.h")} <= set(paths)
     assert len(set(paths)) == len(paths)
 
 

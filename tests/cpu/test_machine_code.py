@@ -157,11 +157,12 @@ def test_a_kernel_broken_on_purpose_is_caught(what, name, tmp_path):
     sources, library = tmp_path / "cpu_kernels", tmp_path / "broken.so"
     shutil.copytree(str(files("pysimd.cpu_kernels")), sources)
     old, new, caught = BROKEN[what] if what else ("", "", None)
-    text = (sources / "outer.h").read_text()
+    outer = sources / "templates" / "outer.h"
+    text = outer.read_text()
     assert old in text, f"outer.h has changed: no {old!r}; choose another place for this fault"
-    (sources / "outer.h").write_text(text.replace(old, new, 1))
+    outer.write_text(text.replace(old, new, 1))
     flags = ["-std=gnu11", "-O2", "-w", "-shared", "-fPIC", *FLAGS[kernel.target]]
-    subprocess.run(["gcc", *flags, "-o", library, sources / f"{name}.c"], check=True)
+    subprocess.run(["gcc", *flags, "-o", library, tmp_path / kernel.source_path], check=True)
     function = getattr(ctypes.CDLL(str(library)), name)
     seen = x86.inspection(kernel, ctypes.cast(function, ctypes.c_void_p).value)
     if what:

@@ -21,21 +21,40 @@ pytestmark = pytest.mark.skipif(GCC is None, reason="needs gcc")
 
 # what: (kernel, file, text, its replacement)
 MUTANTS = {
-    "rows stored twice": ("sse_f32_outer_6x8", "outer.h", "V(store)(cij, acc[i][j])", "V(store)(cij, acc[i % 4][j])"),
+    "rows stored twice": (
+        "sse_f32_outer_6x8",
+        "templates/outer.h",
+        "V(store)(cij, acc[i][j])",
+        "V(store)(cij, acc[i % 4][j])",
+    ),
     "last row forgotten": (
-        "generic_f32_outer_4x4", "outer.h", "V(sum) *ci = c + i * rs_c;", "V(sum) *ci = c + (i < 3 ? i : 2) * rs_c;",
+        "generic_f32_outer_4x4",
+        "templates/outer.h",
+        "V(sum) *ci = c + i * rs_c;",
+        "V(sum) *ci = c + (i < 3 ? i : 2) * rs_c;",
     ),
-    "C overwritten": ("generic_f64_outer_4x4", "vec_generic.h", "{ return a + b; }", "{ return b; }"),
-    "a product subtracted": ("generic_f32_outer_4x4", "vec_generic.h", "return a * b + c;", "return c - a * b;"),
-    "one k too few": ("generic_f32_outer_4x4", "outer.h", "int64_t p = k;", "int64_t p = k - (k > 1);"),
+    "C overwritten": ("generic_f64_outer_4x4", "generic/vec_generic.h", "{ return a + b; }", "{ return b; }"),
+    "a product subtracted": (
+        "generic_f32_outer_4x4",
+        "generic/vec_generic.h",
+        "return a * b + c;",
+        "return c - a * b;",
+    ),
+    "one k too few": ("generic_f32_outer_4x4", "templates/outer.h", "int64_t p = k;", "int64_t p = k - (k > 1);"),
     "uint8 read as int8": (
-        "generic_u8i8i32_outer_4x4", "vec_generic.h", "u8i8x4, generic_i32, uint8_t", "u8i8x4, generic_i32, int8_t",
+        "generic_u8i8i32_outer_4x4",
+        "generic/vec_generic.h",
+        "u8i8x4, generic_i32, uint8_t",
+        "u8i8x4, generic_i32, int8_t",
     ),
-    "inner sum without its rest": ("generic_f32_inner_4x4", "inner.h", "if (p < k) {", "if (p < k - 4) {"),
+    "inner sum without its rest": ("generic_f32_inner_4x4", "templates/inner.h", "if (p < k) {", "if (p < k - 4) {"),
     "bfloat16 rounded down to 7 bits": (
-        "generic_bf16f32_outer_4x4", "vec_generic.h", "(uint32_t)bits << 16;", "(uint32_t)(bits & 0xfffe) << 16;",
+        "generic_bf16f32_outer_4x4",
+        "generic/vec_generic.h",
+        "(uint32_t)bits << 16;",
+        "(uint32_t)(bits & 0xfffe) << 16;",
     ),
-}  # fmt: skip
+}
 
 INT, POINTER = ctypes.c_int64, ctypes.c_void_p
 SIGNATURE = ctypes.CFUNCTYPE(None, INT, POINTER, INT, INT, POINTER, INT, POINTER, INT)
@@ -51,7 +70,7 @@ def compiled(tmp_path, kernel, file="", old="", new=""):
         (sources / file).write_text(text.replace(old, new))
     library = tmp_path / f"{kernel.name}.so"
     subprocess.run(
-        [GCC, "-std=gnu11", "-O1", "-shared", "-fPIC", "-o", library, sources / f"{kernel.name}.c"], check=True
+        [GCC, "-std=gnu11", "-O1", "-shared", "-fPIC", "-o", library, tmp_path / kernel.source_path], check=True
     )
     return SIGNATURE((kernel.name, ctypes.CDLL(str(library))))
 

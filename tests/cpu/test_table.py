@@ -1,6 +1,7 @@
 """kernels.inc: names, files and headers say the same as the rows; the ratio follows from the row."""
 
 import re
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -45,10 +46,9 @@ def test_every_row_has_its_file(kernel):
 
 
 def test_every_file_has_its_row():
-    from importlib.resources import files
-
-    tiles = {p.name for p in files("pysimd.cpu_kernels").iterdir() if re.search(r"_\d+x\d+\.c$", p.name)}
-    assert tiles == {f"{k.name}.c" for k in KERNELS}
+    folder = Path(str(files("pysimd.cpu_kernels")))
+    tiles = [p for p in folder.rglob("*.c") if re.search(r"_\d+x\d+$", p.stem)]
+    assert {f"cpu_kernels/{p.relative_to(folder)}" for p in tiles} == {k.source_path for k in KERNELS}
 
 
 def test_header_names_kernel_and_operation(kernel):

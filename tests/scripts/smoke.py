@@ -24,10 +24,10 @@ for kernel in pysimd.kernels():
         y = rng.standard_normal((9, kernel.nr)).astype(np.float32)
         assert np.allclose(kernel(x, y), x @ y, atol=1e-5), kernel.name
 
-for folder, wanted in {"cpu_kernels": ".c", "gpu_kernels": "", "hip_kernels": ""}.items():
+for folder, wanted in {"cpu_kernels": ".inc", "gpu_kernels": "", "hip_kernels": ""}.items():
     names = [p.name for p in files(f"pysimd.{folder}").iterdir()]
     assert any(name.endswith(wanted) for name in names), (folder, names)
-for name in ("kernels.inc", "pysimd.h", "outer.h"):
+for name in ("kernels.inc", "core/pysimd.h", "templates/outer.h", "x86/avx2_f32_outer_8x8.c"):
     assert files("pysimd.cpu_kernels").joinpath(name).read_text()
 
 print(f"pysimd {pysimd.__version__} from {package}: {len(pysimd.kernels())} kernels")

@@ -69,7 +69,7 @@ class Cpu:
             requires=needs,
             available=not reason,
             unavailable_reason=reason,
-            source_path=f"cpu_kernels/{name}.c",
+            source_path=f"cpu_kernels/{table.text(lib.pysimd_targets[row.target].folder)}/{name}.c",
             _implementation=self,
         )
 

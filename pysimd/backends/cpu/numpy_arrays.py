@@ -53,7 +53,7 @@ def storable(c: np.ndarray) -> bool:
 
 @cache
 def knows_array_layout() -> bool:
-    """Whether NumPy arrays look in memory as fastcall.c has it; compared with a real array."""
+    """Whether NumPy arrays look in memory as door.c has it; compared with a real array."""
     if platform.python_implementation() != "CPython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
         return False
     probe = np.zeros((3, 5), np.float32)[:, ::2]

@@ -1,0 +1,27 @@
+/* pack.h: operands laid out as the kernel's row says: the only code beside the kernels that knows a panel's values. */
+#ifndef PYSIMD_PACK_H
+#define PYSIMD_PACK_H
+
+#include "registry.h"
+
+/* A packed operand: its bytes, and its strides in elements as pysimd_call wants them. A's panel is row-major, K groups
+ * long, and of an OFFSET panel each row ends in an int32. B's panel has one row of n groups for each K group; for the
+ * inner form it is one column after the other. */
+typedef struct {
+    int64_t bytes, rs, cs;
+} pysimd_panel_shape;
+
+pysimd_panel_shape pysimd_panel_of_a(const pysimd_kernel *kernel, int64_t m, int64_t k);
+pysimd_panel_shape pysimd_panel_of_b(const pysimd_kernel *kernel, int64_t k, int64_t n);
+
+/* Bytes of one element as the kernel reads it: those of the array, but for WIDE panels. */
+pysimd_sizes pysimd_sizes_in_kernel(const pysimd_kernel *kernel);
+
+void pysimd_pack_a(const pysimd_kernel *kernel, int64_t m, int64_t k, const void *a, int64_t rs, int64_t cs, void *to);
+void pysimd_pack_b(const pysimd_kernel *kernel, int64_t k, int64_t n, const void *b, int64_t rs, int64_t cs, void *to);
+
+/* Whether the kernel can read the operand unpacked. */
+int pysimd_reads_a(const pysimd_kernel *kernel, int64_t k, int64_t cs);
+int pysimd_reads_b(const pysimd_kernel *kernel, int64_t rs, int64_t cs);
+
+#endif

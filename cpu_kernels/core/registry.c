@@ -1,0 +1,73 @@
+/* registry.c: the table of kernels.inc, the targets with the CPU features they need, and the choice between kernels.
+ * Compiled for the baseline processor, like everything that runs before a feature has been checked. */
+#if defined(__AVX__)
+#error "build cpu_kernels with the default flags: with AVX on globally the dispatcher itself may use it"
+#endif
+
+#include "registry.h"
+
+#include <string.h>
+
+#define KERNEL(NAME, ...)                                                                                              \
+    extern pysimd_run_fn NAME;                                                                                         \
+    extern pysimd_batch_fn NAME##_batch;
+#include "../kernels.inc"
+#undef KERNEL
+
+const pysimd_kernel pysimd_kernels[] = {
+#define KERNEL(NAME, ...) {.name = #NAME, .run = NAME, .batch = NAME##_batch, __VA_ARGS__},
+#include "../kernels.inc"
+#undef KERNEL
+};
+const int pysimd_kernel_count = sizeof pysimd_kernels / sizeof *pysimd_kernels;
+
+/* What a kernel of this target may execute, by bit of pysimd_cpu_features(). */
+const pysimd_target_row pysimd_targets[TARGETS] = {
+    [GENERIC] = {"generic", "generic", 0},
+    [SSE] = {"sse", "x86", HAS_SSE2},
+    [AVX] = {"avx", "x86", HAS_AVX},
+    [AVX2] = {"avx2", "x86", HAS_AVX | HAS_AVX2 | HAS_FMA},
+    [AVX512] = {"avx512", "x86", HAS_AVX512},
+    [AVX512VNNI] = {"avx512vnni", "x86", HAS_AVX512 | HAS_AVX512_VNNI},
+    [AVX512BF16] = {"avx512bf16", "x86", HAS_AVX512 | HAS_AVX512_BF16},
+};
+
+const pysimd_sizes pysimd_element_sizes[TYPES] = {
+    [F32] = {4, 4, 4}, [F64] = {8, 8, 8}, [BF16F32] = {2, 2, 4}, [I8I32] = {1, 1, 4}, [U8I8I32] = {1, 1, 4}};
+
+static uint64_t features;
+static int bound = TARGETS - 1;
+static const pysimd_kernel *choices[TYPES][64]; /* [types][min(n, 63)]: filled once, by pysimd_start */
+
+int pysimd_can_run(const pysimd_kernel *kernel)
+{
+    const uint64_t needs = pysimd_targets[kernel->target].needs;
+    return (int)kernel->target <= bound && (features & needs) == needs;
+}
+
+static const pysimd_kernel *better(const pysimd_kernel *old, const pysimd_kernel *new, int n)
+{
+    if (!old || new->target != old->target) return !old || new->target > old->target ? new : old;
+    if (new->nr >= n) return old->nr >= n && old->nr <= new->nr ? old : new;
+    return old->nr >= n || old->nr >= new->nr ? old : new;
+}
+
+void pysimd_start(int highest_target)
+{
+    features = pysimd_cpu_features();
+    bound = highest_target;
+    memset(choices, 0, sizeof choices);
+    for (int i = 0; i < pysimd_kernel_count; i++) {
+        const pysimd_kernel *kernel = pysimd_kernels + i;
+        if (kernel->form != OUTER || !pysimd_can_run(kernel)) continue;
+        for (int n = 0; n < 64; n++) {
+            const pysimd_kernel **choice = &choices[kernel->types][n];
+            *choice = better(*choice, kernel, n);
+        }
+    }
+}
+
+const pysimd_kernel *pysimd_choose(int types, int64_t n)
+{
+    return choices[types][n < 63 ? n : 63];
+}

@@ -1,0 +1,52 @@
+/* registry.h: what registry.c and features.c offer to the driver and to Python. */
+#ifndef PYSIMD_REGISTRY_H
+#define PYSIMD_REGISTRY_H
+
+#include "pysimd.h"
+
+/* Bits of pysimd_cpu_features(); pysimd_feature_names[] has the same order. */
+enum {
+    HAS_SSE2 = 1 << 0,
+    HAS_AVX = 1 << 1,
+    HAS_AVX2 = 1 << 2,
+    HAS_FMA = 1 << 3,
+    HAS_AVX512F = 1 << 4,
+    HAS_AVX512BW = 1 << 5,
+    HAS_AVX512DQ = 1 << 6,
+    HAS_AVX512VL = 1 << 7,
+    HAS_AVX512_VNNI = 1 << 8,
+    HAS_AVX512_BF16 = 1 << 9,
+    HAS_AVX512 = HAS_AVX | HAS_AVX2 | HAS_FMA | HAS_AVX512F | HAS_AVX512BW | HAS_AVX512DQ | HAS_AVX512VL,
+};
+
+typedef struct {
+    const char *name;
+    const char *folder; /* of the target's kernel files, in cpu_kernels/ */
+    uint64_t needs;     /* bits of pysimd_cpu_features() */
+} pysimd_target_row;
+
+extern const pysimd_kernel pysimd_kernels[];
+extern const int pysimd_kernel_count;
+extern const pysimd_target_row pysimd_targets[];
+extern const char *const pysimd_feature_names[];
+extern const int pysimd_feature_count;
+
+/* Bytes of one element of A, B and C in the arrays. */
+typedef struct {
+    int a, b, c;
+} pysimd_sizes;
+extern const pysimd_sizes pysimd_element_sizes[TYPES];
+
+/* The features that both the processor has and the operating system saves. */
+uint64_t pysimd_cpu_features(void);
+
+/* Detects the CPU and bounds dispatch to targets <= highest_target. Called once, before anything else. */
+void pysimd_start(int highest_target);
+
+int pysimd_can_run(const pysimd_kernel *kernel);
+
+/* The outer-product kernel for products with n columns. Depends on nothing else, so that bits never depend on the size
+ * of the batch or on strides. */
+const pysimd_kernel *pysimd_choose(int types, int64_t n);
+
+#endif

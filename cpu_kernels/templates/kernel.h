@@ -1,0 +1,38 @@
+/* kernel.h: the few words every kernel file and template is written in. */
+#ifndef PYSIMD_KERNEL_H
+#define PYSIMD_KERNEL_H
+
+#include <string.h>
+
+#include "../core/pysimd.h"
+
+#define PASTE_(x, y) x##_##y
+#define PASTE(x, y) PASTE_(x, y)
+#define V(op) PASTE(VEC, op) /* an operation of the vector type VEC, from vec_<target>.h */
+#define UNROLL _Pragma("GCC unroll 32")
+#define INLINE static inline __attribute__((always_inline))
+
+/* Keeps the compiler from knowing a vector's value, or from moving it out of its register. */
+#if defined(__x86_64__)
+#define KEEP(v) __asm__ volatile("" : "+v"(v))
+#elif defined(__aarch64__)
+#define KEEP(v) __asm__ volatile("" : "+w"(v))
+#else
+#define KEEP(v) __asm__ volatile("" : "+m"(v))
+#endif
+
+/* One element at any address: a plain dereference would promise an alignment that arrays do not have. */
+INLINE float get_f32(const void *p) { float x; memcpy(&x, p, sizeof x); return x; }
+INLINE double get_f64(const void *p) { double x; memcpy(&x, p, sizeof x); return x; }
+INLINE int32_t get_i32(const void *p) { int32_t x; memcpy(&x, p, sizeof x); return x; }
+
+/* Asks for the `bytes` at p, which belong to a product to come. Only streams from memory gain by it, because the
+ * hardware's prefetch does not look far enough: a million 4x4 take 7.3 ns each with it and 8.2 without, where moving
+ * the data alone takes 7.2 (1 to 4 KiB ahead, a Xeon of the AMX generation). */
+enum { AHEAD_BYTES = 4096 };
+INLINE void prefetch(const void *p, int bytes)
+{
+    UNROLL for (int i = 0; i < bytes; i += 64) __builtin_prefetch((const char *)p + i);
+}
+
+#endif
