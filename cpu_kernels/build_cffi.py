@@ -1,14 +1,16 @@
-"""cffi build script (API mode) of ``pysimd._cpu``: the dispatcher, linked with the kernel libraries of setup.py.
+"""cffi build script (API mode) of ``pysimd._cpu``: the dispatcher, linked with the kernel libraries of setup.py. The
+same library holds a second module, ``pysimd._door`` (core/door.c): what is called for every product.
 
 The cdef lists what Python calls. No kernel is named here: Python sees the rows of the table.
 """
 
 from pathlib import Path
 
+import numpy as np
 from cffi import FFI
 
 HERE = "cpu_kernels"
-DISPATCHER = ("registry", "features", "pack", "driver", "measure", "door")
+DISPATCHER = ("registry", "features", "pack", "driver", "scale", "measure", "cost", "door")
 
 ffi = FFI()
 ffi.cdef(
@@ -64,10 +66,6 @@ ffi.cdef(
     } pysimd_product;
     int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product);
 
-    typedef struct { const pysimd_kernel *kernel; pysimd_product product; ...; } pysimd_bound;
-    int pysimd_is_one_tile(const pysimd_bound *bound);
-    void pysimd_run_bound(const pysimd_bound *bound);
-
     double pysimd_time_tile(const pysimd_kernel *kernel, int64_t k, const void *a, const void *b, void *c,
                             int64_t calls, int rounds);
     #define PYSIMD_LOADS_A_STEP ...
@@ -84,21 +82,15 @@ ffi.cdef(
     double pysimd_time_loads(int index, const void *from, int64_t window, int64_t steps, int rounds);
     double pysimd_time_multiply(const pysimd_kernel *kernel, const pysimd_product *product, int64_t calls);
     double pysimd_time_traffic(const void *a, const void *b, void *c, int64_t bytes, int stream, int rounds);
-
-    void pysimd_fast_types(uintptr_t ndarray, int types, uintptr_t dtype_a, uintptr_t dtype_b, uintptr_t dtype_c);
-    void pysimd_fast_limits(int64_t product_macs, int64_t macs, int64_t bytes);
-    int pysimd_fast_matmul(uintptr_t a, uintptr_t b, uintptr_t out);
-    typedef struct { uintptr_t data; int ndim; int64_t first_dimension, first_stride; ...; } pysimd_fast_view;
-    pysimd_fast_view pysimd_fast_look(uintptr_t array);
     """
 )
 ffi.set_source(
     "pysimd._cpu",
-    '#include "core/driver.h"\n#include "core/door.h"\n#include "core/measure.h"\n',
+    '#include "core/driver.h"\n#include "core/measure.h"\n',
     sources=[f"{HERE}/core/{name}.c" for name in DISPATCHER],
-    include_dirs=[HERE],
+    include_dirs=[HERE, np.get_include()],
     # Without this an edited kernel would leave the old extension in build/.
     depends=sorted(str(path) for pattern in ("*.c", "*.h", "*.inc") for path in Path(HERE).rglob(pattern)),
-    extra_compile_args=["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-pthread"],
+    extra_compile_args=["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-ffp-contract=off", "-pthread"],
     extra_link_args=["-pthread"],
 )

@@ -170,7 +170,8 @@ class MicroKernel:
             ShapeError, DTypeError: the operands do not fit; nothing was written.
             UnavailableError: this machine cannot run the kernel.
         """
-        self._check_available()
+        if not self.available:
+            self._check_available()
         return self._implementation.call(self, a, b, c, out)
 
     def bind(self, a, b, c) -> Callable[[], None]:

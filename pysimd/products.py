@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from pysimd import operands, registry
 from pysimd.errors import DTypeError
 from pysimd.microkernel import Implementation, MicroKernel, Rung
 from pysimd.operands import GemmOptions
 
-_RESULTS = {np.dtype(a): np.dtype(c) for a, c in (("f4", "f4"), ("f8", "f8"), ("i1", "i4"), ("u1", "i4"))}
-"""dtype of A to dtype of the result, for results that the fast path may get a new array for."""
+
+def _not_started(*_arguments):
+    return NotImplemented
 
 
-def _not_started(a: int, b: int, out: int) -> int:
-    return 0
-
-
-_fast_path = _not_started
+_cpu_matmul = _cpu_gemm = _not_started
+"""The functions of pysimd._door, once there was a product on the CPU: they return NotImplemented for anything but plain
+NumPy arrays that fit."""
 
 
 def matmul(a, b, *, out=None, kernel=None, threads=None):
@@ -49,28 +46,23 @@ def matmul(a, b, *, out=None, kernel=None, threads=None):
     >>> pysimd.matmul(np.ones((1000, 4, 4), np.float32), np.ones((4, 4), np.float32)).shape
     (1000, 4, 4)
     """
-    if kernel is None and threads is None:
-        result = out
-        if out is None and type(a) is np.ndarray and type(b) is np.ndarray:
-            dtype = _RESULTS.get(a.dtype)
-            if dtype is not None:  # a guess, which the fast path checks against a and b
-                try:
-                    result = np.empty(a.shape[:-1] + b.shape[-1:], dtype)
-                except MemoryError:  # a product that large, or shapes that do not agree: not for the fast path
-                    result = None
-        if _fast_path(id(a), id(b), id(result)):
-            return result
-    return _matmul(a, b, out, kernel, threads)
+    result = _cpu_matmul(a, b, out, kernel, threads)
+    return _matmul(a, b, out, kernel, threads) if result is NotImplemented else result
 
 
 def _matmul(a, b, out, kernel, threads):
-    global _fast_path
     operands.check_threads(threads)
     kernel = registry.kernel(kernel) if isinstance(kernel, str) else kernel
     chosen = _implementation({"a": a, "b": b, "out": out}, kernel)
-    if chosen.name == "cpu":
-        _fast_path = chosen.fast_matmul()
+    _open_door(chosen)
     return chosen.matmul(a, b, out, kernel, threads)
+
+
+def _open_door(chosen: Implementation) -> None:
+    """From the first product on the CPU on, calls enter by the door."""
+    global _cpu_matmul, _cpu_gemm
+    if chosen.name == "cpu" and _cpu_matmul is _not_started:
+        _cpu_matmul, _cpu_gemm = chosen.door.matmul, chosen.door.gemm
 
 
 def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out=None, kernel=None, threads=None):
@@ -103,10 +95,16 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out
     >>> pysimd.gemm(a, a, c, alpha=2, beta=0.5, trans_b=True)[0]
     array([13., 13., 13.], dtype=float32)
     """
+    result = _cpu_gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads)
+    return _gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads) if result is NotImplemented else result
+
+
+def _gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads):
     options = GemmOptions.checked(alpha, beta, trans_a, trans_b, c)
     operands.check_threads(threads)
     kernel = registry.kernel_or_rung(kernel) if isinstance(kernel, str) else kernel
     chosen = _implementation({"a": a, "b": b, "c": c, "out": out}, kernel)
+    _open_door(chosen)
     return chosen.gemm(a, b, c, options, out, kernel, threads)
 
 

@@ -6,6 +6,8 @@ from cases import QUICK, SEED
 from hypothesis import HealthCheck, settings
 
 import pysimd
+from pysimd.backends.cpu import dispatch
+from pysimd.backends.cpu.implementation import CPU
 
 BACKENDS = ("cpu", "cuda", "hip")
 CPU_KERNELS = pysimd.kernels("cpu", available=True)
@@ -50,6 +52,20 @@ def own_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture
+def cpu_limits(monkeypatch):
+    """A function that changes ``dispatch.Limits`` for a test."""
+
+    def change(**changes):
+        new = dispatch.limits()._replace(**changes)
+        monkeypatch.setattr(dispatch, "limits", lambda: new)
+        CPU.door.set_limits(*new)
+
+    yield change
+    monkeypatch.undo()
+    CPU.door.set_limits(*dispatch.limits())
 
 
 @pytest.fixture

@@ -1,84 +1,619 @@
-/* door.c: see door.h. The layout is PyArrayObject_fields of numpy/ndarraytypes.h, part of NumPy's C ABI and the
- * same in NumPy 1 and 2; it is written out here because a build against NumPy's headers would tie the wheel to them.
- * pysimd._fast compares it with a real array when the package is imported, and stays away if anything differs. */
+/* door.c: see door.h. Compiled for the baseline processor; stable ABI of Python 3.10, C API of NumPy 1.23.
+ *
+ * A NumPy gufunc would bring broadcasting, `out` and overlap for nothing, but numpy.matmul is one, and its call alone
+ * takes longer than all of ours: docs/how_it_works.md has the figures. */
+#define Py_LIMITED_API 0x030a0000
+#define PY_SSIZE_T_CLEAN
+#define NPY_NO_DEPRECATED_API NPY_1_23_API_VERSION
+#define NPY_TARGET_VERSION NPY_1_23_API_VERSION
 #include "door.h"
 
-typedef struct {
-    intptr_t references;
-    void *type;
-    char *data;
-    int ndim;
-    intptr_t *dimensions, *strides;
-    void *base, *dtype;
-    int flags;
-} array_fields;
+#include <Python.h>
+#include <numpy/arrayobject.h>
+#include <structmember.h>
 
-enum { C_CONTIGUOUS = 0x1, WRITEABLE = 0x400, WRITEBACK_IF_COPY = 0x2000 };
+#include "cost.h"
+#include "driver.h"
+#include "pack.h"
+#include "scale.h"
 
-static uintptr_t ndarray_type;
-static uintptr_t dtypes[TYPES][3];
-static int64_t most_product_macs, most_macs, most_bytes;
+/* So many multiply-adds, and eight times as many bytes, take less than any limit on every processor. */
+enum { SURELY_SHORT = 8000 };
 
-void pysimd_fast_limits(int64_t product_macs, int64_t macs, int64_t bytes)
+/* --- what Python told at the start --- */
+
+static PyObject *kernels;       /* dict: name or MicroKernel to the number of a row */
+static int type_numbers[TYPES][3]; /* NumPy's, of A, B and C; -1: not offered by dtype */
+static struct { /* backends/cpu/dispatch.py has their values and the reasons */
+    int threads;         /* of large work, unless the call says how many */
+    double thread_ns;    /* work that is worth a thread */
+    double gil_ns;       /* the GIL is released for longer work */
+    double stream_bytes; /* larger results are written by non-temporal stores */
+    double blas_macs;    /* larger float products are NumPy's */
+} limits;
+
+static PyObject *not_for_us(void) { Py_RETURN_NOTIMPLEMENTED; }
+
+/* The row of a kernel given as its name or as an object; 0 if there is none. None: *kernel is NULL. */
+static int row_of(PyObject *given, const pysimd_kernel **kernel)
 {
-    most_product_macs = product_macs, most_macs = macs, most_bytes = bytes;
-}
-
-void pysimd_fast_types(uintptr_t ndarray, int types, uintptr_t dtype_a, uintptr_t dtype_b, uintptr_t dtype_c)
-{
-    ndarray_type = ndarray;
-    dtypes[types][0] = dtype_a, dtypes[types][1] = dtype_b, dtypes[types][2] = dtype_c;
-}
-
-pysimd_fast_view pysimd_fast_look(uintptr_t array)
-{
-    const array_fields *x = (const array_fields *)array;
-    return (pysimd_fast_view){(uintptr_t)x->data, x->ndim, x->dimensions[0], x->strides[0]};
-}
-
-static int apart(const char *x, int64_t x_bytes, const char *y, int64_t y_bytes)
-{
-    return x + x_bytes <= y || y + y_bytes <= x;
-}
-
-int pysimd_fast_matmul(uintptr_t a_, uintptr_t b_, uintptr_t out_)
-{
-    const array_fields *a = (const array_fields *)a_, *b = (const array_fields *)b_, *c = (const array_fields *)out_;
-    if ((uintptr_t)a->type != ndarray_type || (uintptr_t)b->type != ndarray_type || (uintptr_t)c->type != ndarray_type)
+    *kernel = NULL;
+    if (given == Py_None) return 1;
+    PyObject *row = kernels ? PyDict_GetItemWithError(kernels, given) : NULL;
+    if (!row) {
+        PyErr_Clear(); /* not hashable: not a kernel */
         return 0;
-    if (!(a->flags & b->flags & c->flags & C_CONTIGUOUS) || !(c->flags & WRITEABLE) || c->flags & WRITEBACK_IF_COPY)
-        return 0;
-    const int nd = a->ndim;
-    if (nd < 2 || nd > PYSIMD_MAX_DIMS || b->ndim != nd || c->ndim != nd) return 0;
-    int types = 0;
-    while (types < TYPES && ((uintptr_t)a->dtype != dtypes[types][0] || (uintptr_t)b->dtype != dtypes[types][1] ||
-                             (uintptr_t)c->dtype != dtypes[types][2]))
-        types++;
-    if (types == TYPES) return 0;
-
-    int64_t batch = 1;
-    for (int d = 0; d < nd - 2; d++) {
-        if (a->dimensions[d] != b->dimensions[d] || a->dimensions[d] != c->dimensions[d]) return 0;
-        batch *= a->dimensions[d];
     }
-    const int64_t m = a->dimensions[nd - 2], k = a->dimensions[nd - 1], n = b->dimensions[nd - 1];
-    if (b->dimensions[nd - 2] != k || c->dimensions[nd - 2] != m || c->dimensions[nd - 1] != n) return 0;
-    if (m == 0 || k == 0 || n == 0 || m > most_macs || k > most_macs || n > most_macs || batch > most_macs) return 0;
-    if (m * k > most_macs || m * k * n > most_product_macs || m * k * n * batch > most_macs) return 0;
-    const pysimd_sizes size = pysimd_element_sizes[types];
-    const int64_t bytes_a = batch * m * k * size.a, bytes_b = batch * k * n * size.b, bytes_c = batch * m * n * size.c;
-    if (bytes_a + bytes_b + bytes_c > most_bytes) return 0;
-    if (!apart(c->data, bytes_c, a->data, bytes_a) || !apart(c->data, bytes_c, b->data, bytes_b)) return 0;
+    *kernel = pysimd_kernels + PyLong_AsLong(row);
+    return 1;
+}
 
+/* --- operands --- */
+
+/* One matrix operand of a product. Strides are bytes; a dimension of length 1 has stride 0. */
+typedef struct {
+    PyArrayObject *array;
+    char *data;
+    int batch_dims;
+    int64_t rows, cols, rs, cs;
+    int size; /* of an element */
+} operand;
+
+typedef enum { MATRIX, TRANSPOSED, ROW_OR_MATRIX, COLUMN_OR_MATRIX } shape_kind;
+
+static int read_operand(operand *x, PyObject *given, shape_kind kind)
+{
+    if (!PyArray_CheckExact(given)) return 0;
+    PyArrayObject *array = (PyArrayObject *)given;
+    const int nd = PyArray_NDIM(array);
+    const npy_intp *shape = PyArray_DIMS(array), *strides = PyArray_STRIDES(array);
+    x->array = array, x->data = PyArray_BYTES(array), x->size = (int)PyArray_ITEMSIZE(array);
+    if (!PyArray_ISNOTSWAPPED(array)) return 0;
+    if (nd == 1 && kind == ROW_OR_MATRIX)
+        x->batch_dims = 0, x->rows = 1, x->rs = 0, x->cols = shape[0], x->cs = strides[0];
+    else if (nd == 1 && kind == COLUMN_OR_MATRIX)
+        x->batch_dims = 0, x->rows = shape[0], x->rs = strides[0], x->cols = 1, x->cs = 0;
+    else if (nd < 2)
+        return 0;
+    else {
+        const int row = nd - 2 + (kind == TRANSPOSED), col = nd - 1 - (kind == TRANSPOSED);
+        x->batch_dims = nd - 2;
+        x->rows = shape[row], x->rs = strides[row], x->cols = shape[col], x->cs = strides[col];
+    }
+    if (x->rows == 1) x->rs = 0;
+    if (x->cols == 1) x->cs = 0;
+    for (int d = 0; d < nd; d++)
+        if (strides[d] % x->size && shape[d] > 1) return 0;
+    return 1;
+}
+
+static int type_number(const operand *x) { return PyArray_TYPE(x->array); }
+
+/* The first and the one past the last byte of an array. */
+static void extent(PyArrayObject *array, const char **low, const char **high)
+{
+    const char *first = PyArray_BYTES(array), *last = first;
+    for (int d = 0; d < PyArray_NDIM(array); d++) {
+        if (PyArray_DIM(array, d) == 0) {
+            *low = *high = first;
+            return;
+        }
+        const npy_intp reach = (PyArray_DIM(array, d) - 1) * PyArray_STRIDE(array, d);
+        if (reach < 0)
+            first += reach;
+        else
+            last += reach;
+    }
+    *low = first, *high = last + PyArray_ITEMSIZE(array);
+}
+
+static int overlap(PyArrayObject *x, PyArrayObject *y)
+{
+    const char *x_low, *x_high, *y_low, *y_high;
+    extent(x, &x_low, &x_high), extent(y, &y_low, &y_high);
+    return x_low < y_high && y_low < x_high && x_low < x_high && y_low < y_high;
+}
+
+static int same_memory(PyArrayObject *x, PyArrayObject *y)
+{
+    if (x == y) return 1;
+    if (PyArray_BYTES(x) != PyArray_BYTES(y) || PyArray_NDIM(x) != PyArray_NDIM(y)) return 0;
+    for (int d = 0; d < PyArray_NDIM(x); d++)
+        if (PyArray_DIM(x, d) != PyArray_DIM(y, d) || PyArray_STRIDE(x, d) != PyArray_STRIDE(y, d)) return 0;
+    return 1;
+}
+
+/* --- a call --- */
+
+typedef struct {
+    PyObject *a, *b, *c, *out; /* c and out: NULL if not given */
+    shape_kind kind_a, kind_b;
+    const pysimd_kernel *kernel; /* NULL: the one that dispatch takes */
+    int tile;                    /* a and b have the kernel's own rows and columns */
+    int threads;                 /* 0: by the estimate */
+    pysimd_factors factors;
+} request;
+
+/* Everything that is known of a request before anything is written. */
+typedef struct {
+    operand a, b, c, out;
+    int types;
+    int batch_dims;
+    int64_t batch[PYSIMD_MAX_DIMS], count;
     pysimd_product product;
-    product.m = m, product.n = n, product.k = k;
-    product.a = a->data, product.rs_a = k, product.cs_a = 1;
-    product.b = b->data, product.rs_b = n, product.cs_b = 1;
-    product.c = c->data, product.rs_c = n;
-    product.ndim = 1;
-    product.shape[0] = batch;
-    product.batch_a[0] = m * k, product.batch_b[0] = k * n, product.batch_c[0] = m * n;
-    product.flags = PYSIMD_ZERO;
-    product.threads = 1;
-    return pysimd_multiply(pysimd_choose(types, n), &product) == 0;
+} plan;
+
+static int find_types(const request *r, plan *p)
+{
+    const int a = type_number(&p->a), b = type_number(&p->b);
+    if (r->kernel) {
+        const int types = r->kernel->types;
+        const int *numbers = type_numbers[types];
+        const int bits = types == BF16F32; /* uint16 may hold the bits of bfloat16 where a kernel is named */
+        p->types = types;
+        return (a == numbers[0] || (bits && a == NPY_USHORT)) && (b == numbers[1] || (bits && b == NPY_USHORT));
+    }
+    for (int types = 0; types < TYPES; types++)
+        if (a == type_numbers[types][0] && b == type_numbers[types][1]) {
+            p->types = types;
+            return 1;
+        }
+    return 0;
+}
+
+/* Extends the batch shape of `p` by that of an operand, as NumPy broadcasts. */
+static int broadcast(plan *p, const operand *x)
+{
+    const npy_intp *shape = PyArray_DIMS(x->array);
+    if (x->batch_dims > p->batch_dims) {
+        const int more = x->batch_dims - p->batch_dims;
+        for (int d = p->batch_dims - 1; d >= 0; d--) p->batch[d + more] = p->batch[d];
+        for (int d = 0; d < more; d++) p->batch[d] = 1;
+        p->batch_dims = x->batch_dims;
+    }
+    const int first = p->batch_dims - x->batch_dims;
+    for (int d = 0; d < x->batch_dims; d++) {
+        int64_t *length = &p->batch[first + d];
+        if (*length == 1)
+            *length = shape[d];
+        else if (shape[d] != 1 && shape[d] != *length)
+            return 0;
+    }
+    return 1;
+}
+
+/* Bytes from product to product along batch dimension d; 0 where the operand broadcasts. */
+static int64_t batch_stride(const plan *p, const operand *x, int d)
+{
+    const int own = d - (p->batch_dims - x->batch_dims);
+    return own < 0 || PyArray_DIM(x->array, own) == 1 ? 0 : PyArray_STRIDE(x->array, own);
+}
+
+/* The batch dimensions of the product: those of length 1 left out, adjacent ones merged where all operands allow it. */
+static void merge_batch(plan *p)
+{
+    pysimd_product *q = &p->product;
+    q->ndim = 0;
+    for (int d = 0; d < p->batch_dims; d++) {
+        const int64_t n = p->batch[d];
+        if (n == 1) continue;
+        const int64_t a = batch_stride(p, &p->a, d) / p->a.size, b = batch_stride(p, &p->b, d) / p->b.size,
+                      c = batch_stride(p, &p->out, d) / p->out.size;
+        const int last = q->ndim - 1;
+        if (last >= 0 && q->batch_a[last] == n * a && q->batch_b[last] == n * b && q->batch_c[last] == n * c)
+            q->shape[last] *= n;
+        else
+            q->shape[q->ndim++] = n;
+        q->batch_a[q->ndim - 1] = a, q->batch_b[q->ndim - 1] = b, q->batch_c[q->ndim - 1] = c;
+    }
+}
+
+/* Shapes and dtypes of a, b and c agree; everything but `out` is then known. */
+static int read_request(const request *r, plan *p)
+{
+    if (!read_operand(&p->a, r->a, r->kind_a) || !read_operand(&p->b, r->b, r->kind_b)) return 0;
+    if (p->a.cols != p->b.rows || !find_types(r, p)) return 0;
+    if (r->tile && (p->a.rows != r->kernel->mr || p->b.cols != r->kernel->nr)) return 0;
+    p->batch_dims = 0;
+    if (!broadcast(p, &p->a) || !broadcast(p, &p->b)) return 0;
+    if (r->c) {
+        if (!read_operand(&p->c, r->c, MATRIX) || type_number(&p->c) != type_numbers[p->types][2]) return 0;
+        if (p->c.rows != p->a.rows || p->c.cols != p->b.cols || !broadcast(p, &p->c)) return 0;
+    }
+    double elements = (double)p->a.rows * (double)p->b.cols;
+    p->count = 1;
+    for (int d = 0; d < p->batch_dims; d++) {
+        elements *= (double)p->batch[d];
+        p->count = p->batch[d] && p->count > INT64_MAX / p->batch[d] ? INT64_MAX : p->count * p->batch[d];
+    }
+    return elements < 9e18; /* no array has more */
+}
+
+/* Dimensions of the result: those of the batch, then rows and columns unless a or b is a vector. */
+static int result_shape(const request *r, const plan *p, npy_intp *shape)
+{
+    int nd = 0;
+    for (int d = 0; d < p->batch_dims; d++) shape[nd++] = (npy_intp)p->batch[d];
+    if (r->kind_a != ROW_OR_MATRIX || PyArray_NDIM(p->a.array) > 1) shape[nd++] = (npy_intp)p->a.rows;
+    if (r->kind_b != COLUMN_OR_MATRIX || PyArray_NDIM(p->b.array) > 1) shape[nd++] = (npy_intp)p->b.cols;
+    return nd;
+}
+
+/* The result as an operand: its last dimensions are rows and columns, or what vectors leave of them. */
+static void result_operand(const request *r, const plan *p, PyArrayObject *array, operand *x)
+{
+    const int row_vector = r->kind_a == ROW_OR_MATRIX && PyArray_NDIM(p->a.array) == 1;
+    const int column_vector = r->kind_b == COLUMN_OR_MATRIX && PyArray_NDIM(p->b.array) == 1;
+    const npy_intp *strides = PyArray_STRIDES(array);
+    *x = (operand){.array = array, .data = PyArray_BYTES(array), .batch_dims = p->batch_dims, .rows = p->a.rows,
+                   .cols = p->b.cols, .size = (int)PyArray_ITEMSIZE(array)};
+    int d = p->batch_dims;
+    if (!row_vector) x->rs = x->rows == 1 ? 0 : strides[d], d++;
+    if (!column_vector) x->cs = x->cols == 1 ? 0 : strides[d];
+}
+
+/* Whether `out` is an array of this shape and dtype into which kernels may store, apart from what they read. */
+static int usable(const request *r, plan *p, PyObject *given, const npy_intp *shape, int nd)
+{
+    if (!PyArray_CheckExact(given)) return 0;
+    PyArrayObject *out = (PyArrayObject *)given;
+    if (PyArray_NDIM(out) != nd || PyArray_TYPE(out) != type_numbers[p->types][2] || !PyArray_ISNOTSWAPPED(out)) return 0;
+    if ((PyArray_FLAGS(out) & (NPY_ARRAY_WRITEABLE | NPY_ARRAY_WRITEBACKIFCOPY)) != NPY_ARRAY_WRITEABLE) return 0;
+    const npy_intp *strides = PyArray_STRIDES(out);
+    const int size = (int)PyArray_ITEMSIZE(out);
+    for (int d = 0; d < nd; d++)
+        if (PyArray_DIM(out, d) != shape[d]) return 0;
+    const int empty = PyArray_SIZE(out) == 0; /* its strides mean nothing */
+    for (int d = 0; d < nd && !empty; d++)
+        if (shape[d] > 1 && (strides[d] == 0 || strides[d] % size)) return 0;
+    result_operand(r, p, out, &p->out);
+    if (!empty && p->out.cols > 1 && p->out.cs != size) return 0;
+    if (overlap(out, p->a.array) || overlap(out, p->b.array)) return 0;
+    return !r->c || same_memory(out, p->c.array) || !overlap(out, p->c.array);
+}
+
+static int can_stream(const plan *p)
+{
+    const pysimd_product *q = &p->product;
+    uintptr_t bits = (uintptr_t)p->out.data | (uintptr_t)p->out.rs;
+    for (int d = 0; d < q->ndim; d++) bits |= (uintptr_t)(q->batch_c[d] * p->out.size);
+    return (double)p->count * (double)q->m * (double)q->n * p->out.size >= limits.stream_bytes && bits % 16 == 0;
+}
+
+static void fill_product(plan *p, int flags)
+{
+    pysimd_product *q = &p->product;
+    q->m = p->a.rows, q->n = p->b.cols, q->k = p->a.cols;
+    q->a = p->a.data, q->rs_a = p->a.rs / p->a.size, q->cs_a = q->k == 1 ? 1 : p->a.cs / p->a.size;
+    q->b = p->b.data, q->rs_b = p->b.rs / p->b.size, q->cs_b = q->n == 1 ? 1 : p->b.cs / p->b.size;
+    q->c = p->out.data, q->rs_c = p->out.rs / p->out.size;
+    merge_batch(p);
+    q->flags = flags | (flags & PYSIMD_ZERO && can_stream(p) ? PYSIMD_STREAM : 0);
+    q->threads = 1;
+}
+
+/* Estimated time on one thread; 0 where it is certainly short. */
+static double estimate(const plan *p, const pysimd_kernel *kernel)
+{
+    const pysimd_product *q = &p->product;
+    const double m = (double)q->m, n = (double)q->n, k = (double)q->k, count = (double)p->count;
+    const double macs = m * n * k * count;
+    const double bytes = count * (m * k * p->a.size + k * n * p->b.size + m * n * p->out.size);
+    if (macs < SURELY_SHORT && bytes < 8 * SURELY_SHORT) return 0;
+    return pysimd_estimate_ns(kernel, macs, bytes);
+}
+
+/* The multiplication, and what follows for factors, without the GIL if it takes long. */
+static int compute(plan *p, const request *r, const pysimd_kernel *kernel, const pysimd_scaling *scaling)
+{
+    const double ns = estimate(p, kernel);
+    p->product.threads = r->threads ? r->threads : ns > 0 ? pysimd_threads_for(ns, limits.thread_ns, limits.threads) : 1;
+    PyThreadState *state = ns > limits.gil_ns ? PyEval_SaveThread() : NULL;
+    const int failed = pysimd_multiply(kernel, &p->product);
+    if (!failed && scaling) pysimd_scale(scaling);
+    if (state) PyEval_RestoreThread(state);
+    if (failed) PyErr_SetString(PyExc_MemoryError, "no memory for the packed operands");
+    return failed;
+}
+
+/* alpha * product + beta * C in `target`, where `product` holds the product (the same array, or another). */
+static pysimd_scaling scaling_of(const request *r, const plan *p, PyArrayObject *product, PyArrayObject *target)
+{
+    pysimd_scaling s = {.types = p->types, .factors = r->factors, .ndim = p->batch_dims + 2};
+    for (int d = 0; d < s.ndim; d++) {
+        s.shape[d] = d < p->batch_dims ? p->batch[d] : d == p->batch_dims ? p->a.rows : p->b.cols;
+        s.product_strides[d] = PyArray_STRIDE(product, d);
+        s.target_strides[d] = PyArray_STRIDE(target, d);
+        if (r->c && r->factors.adds)
+            s.c_strides[d] = d < p->batch_dims    ? batch_stride(p, &p->c, d)
+                             : d == p->batch_dims ? p->c.rs
+                                                  : p->c.cs;
+    }
+    s.product = PyArray_BYTES(product), s.target = PyArray_BYTES(target);
+    s.c = r->c && r->factors.adds ? p->c.data : NULL;
+    return s;
+}
+
+static PyArrayObject *new_array(const plan *p, npy_intp *shape, int nd)
+{
+    return (PyArrayObject *)PyArray_SimpleNew(nd, shape, type_numbers[p->types][2]);
+}
+
+static PyObject *multiply(const request *r)
+{
+    plan p;
+    npy_intp shape[PYSIMD_MAX_DIMS + 2];
+    if (!read_request(r, &p)) return not_for_us();
+    const int nd = result_shape(r, &p, shape);
+    if (nd > PYSIMD_MAX_DIMS || (r->out && !usable(r, &p, r->out, shape, nd))) return not_for_us();
+    const double macs = (double)p.a.rows * (double)p.b.cols * (double)p.a.cols;
+    if (!r->kernel && macs >= limits.blas_macs && (p.types == F32 || p.types == F64)) return not_for_us();
+    const pysimd_kernel *kernel = r->kernel ? r->kernel : pysimd_choose(p.types, p.b.cols);
+
+    PyArrayObject *result = (PyArrayObject *)r->out;
+    if (result)
+        Py_INCREF(result);
+    else if (!(result = new_array(&p, shape, nd)))
+        return NULL;
+    result_operand(r, &p, result, &p.out);
+    if (p.count == 0 || p.a.rows == 0 || p.b.cols == 0) return (PyObject *)result;
+
+    const pysimd_factors *f = &r->factors;
+    const int accumulates = r->c && f->adds && f->alpha == 1 && f->beta == 1; /* by the kernel itself */
+    const int scales = !accumulates && (f->alpha != 1 || f->adds);
+    /* C is needed after the product: the product must not be in its memory. */
+    PyArrayObject *product = result;
+    if (scales && f->adds && overlap(result, p.c.array)) {
+        if (!(product = new_array(&p, shape, nd))) goto failed;
+        result_operand(r, &p, product, &p.out);
+    }
+    if (accumulates && !same_memory(result, p.c.array) && PyArray_CopyInto(result, p.c.array)) goto failed;
+    fill_product(&p, accumulates ? 0 : PYSIMD_ZERO);
+    const pysimd_scaling scaling = scales ? scaling_of(r, &p, product, result) : (pysimd_scaling){0};
+    if (compute(&p, r, kernel, scales ? &scaling : NULL)) goto failed;
+    if (product != result) Py_DECREF(product);
+    return (PyObject *)result;
+failed:
+    if (product && product != result) Py_DECREF(product);
+    Py_DECREF(result);
+    return NULL;
+}
+
+/* --- the functions of the module --- */
+
+/* None, or a positive int of Python's own: 1; anything else is not for us: 0. */
+static int threads_of(PyObject *given, int *threads)
+{
+    *threads = 0;
+    if (given == Py_None) return 1;
+    if (!PyLong_CheckExact(given)) return 0;
+    int overflow;
+    const long value = PyLong_AsLongAndOverflow(given, &overflow);
+    if (value < 1 && !overflow) return 0;
+    *threads = overflow || value > 1 << 16 ? 1 << 16 : (int)value; /* the driver stops far below */
+    return overflow >= 0;
+}
+
+static const pysimd_factors PLAIN_PRODUCT = {.alpha = 1};
+
+static PyObject *door_matmul(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self, (void)count;
+    request r = {.a = args[0], .b = args[1], .out = args[2] == Py_None ? NULL : args[2], .kind_a = ROW_OR_MATRIX,
+                 .kind_b = COLUMN_OR_MATRIX, .factors = PLAIN_PRODUCT};
+    if (!row_of(args[3], &r.kernel) || !threads_of(args[4], &r.threads)) return not_for_us();
+    return multiply(&r);
+}
+
+/* A factor as its result takes it: any float or int of Python's own. */
+static int factor_of(PyObject *given, double *value)
+{
+    if (PyFloat_CheckExact(given)) {
+        *value = PyFloat_AsDouble(given);
+        return 1;
+    }
+    if (!PyLong_CheckExact(given)) return 0;
+    *value = PyLong_AsDouble(given);
+    if (*value == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    return 1;
+}
+
+static int integral(double x) { return x >= INT32_MIN && x <= INT32_MAX && x == (double)(int32_t)x; }
+
+static PyObject *door_gemm(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self, (void)count;
+    request r = {.a = args[0], .b = args[1], .c = args[2] == Py_None ? NULL : args[2],
+                 .out = args[7] == Py_None ? NULL : args[7]};
+    pysimd_factors *f = &r.factors;
+    if (!factor_of(args[3], &f->alpha) || !factor_of(args[4], &f->beta)) return not_for_us();
+    f->adds = f->beta != 0;
+    if (f->adds && !r.c) return not_for_us();
+    r.kind_a = PyObject_IsTrue(args[5]) ? TRANSPOSED : MATRIX;
+    r.kind_b = PyObject_IsTrue(args[6]) ? TRANSPOSED : MATRIX;
+    if (!row_of(args[8], &r.kernel) || !threads_of(args[9], &r.threads)) return not_for_us();
+    if (PyArray_CheckExact(r.a) && PyArray_ITEMSIZE((PyArrayObject *)r.a) == 1 && !(integral(f->alpha) && integral(f->beta)))
+        return not_for_us(); /* integers take factors of int32 */
+    return multiply(&r);
+}
+
+static PyObject *door_call(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self, (void)count;
+    request r = {.a = args[1], .b = args[2], .c = args[3] == Py_None ? NULL : args[3],
+                 .out = args[4] == Py_None ? NULL : args[4], .tile = 1};
+    r.factors = (pysimd_factors){.alpha = 1, .beta = 1, .adds = r.c != NULL};
+    if (!row_of(args[0], &r.kernel) || !r.kernel) return not_for_us();
+    return multiply(&r);
+}
+
+/* --- bound calls --- */
+
+typedef struct {
+    PyObject ob_base;
+    const pysimd_kernel *kernel;
+    pysimd_product product;
+    int one_tile, is_long;
+    PyObject *operands;
+} bound;
+
+static PyTypeObject *bound_type;
+
+static PyObject *bound_call(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    bound *x = (bound *)self;
+    if (PyTuple_Size(args) || (keywords && PyDict_Size(keywords))) {
+        PyErr_SetString(PyExc_TypeError, "a bound kernel takes no arguments");
+        return NULL;
+    }
+    const pysimd_kernel *kernel = x->kernel;
+    const pysimd_product *p = &x->product;
+    PyThreadState *state = x->is_long ? PyEval_SaveThread() : NULL;
+    int failed = 0;
+    if (x->one_tile)
+        kernel->run(p->k / kernel->k_group, p->a, p->rs_a, p->cs_a * kernel->k_group, p->b,
+                    kernel->form == INNER ? p->cs_b : p->rs_b, p->c, p->rs_c);
+    else
+        failed = pysimd_multiply(kernel, p);
+    if (state) PyEval_RestoreThread(state);
+    if (failed) return PyErr_SetString(PyExc_MemoryError, "no memory for the packed operands"), NULL;
+    Py_RETURN_NONE;
+}
+
+static int bound_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT((PyObject *)Py_TYPE(self));
+    Py_VISIT(((bound *)self)->operands);
+    return 0;
+}
+
+static int bound_clear(PyObject *self)
+{
+    Py_CLEAR(((bound *)self)->operands);
+    return 0;
+}
+
+static void bound_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    bound_clear(self);
+    PyObject_GC_Del(self);
+    Py_DECREF((PyObject *)type);
+}
+
+static PyMemberDef bound_members[] = {
+    {"operands", T_OBJECT_EX, offsetof(bound, operands), READONLY, "what is kept alive: (a, b, c)"},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot bound_slots[] = {
+    {Py_tp_doc, (void *)"c += a @ b on fixed arrays, by one kernel; made by MicroKernel.bind."},
+    {Py_tp_call, (void *)bound_call},
+    {Py_tp_traverse, (void *)bound_traverse},
+    {Py_tp_clear, (void *)bound_clear},
+    {Py_tp_dealloc, (void *)bound_dealloc},
+    {Py_tp_members, bound_members},
+    {0, NULL},
+};
+
+static PyType_Spec bound_spec = {
+    .name = "pysimd._door.Bound",
+    .basicsize = sizeof(bound),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = bound_slots,
+};
+
+static PyObject *door_bind(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self, (void)count;
+    request r = {.a = args[1], .b = args[2], .tile = 1, .factors = PLAIN_PRODUCT};
+    plan p;
+    npy_intp shape[PYSIMD_MAX_DIMS + 2];
+    if (!row_of(args[0], &r.kernel) || !r.kernel || !read_request(&r, &p)) return not_for_us();
+    const int nd = result_shape(&r, &p, shape);
+    if (nd > PYSIMD_MAX_DIMS || !usable(&r, &p, args[3], shape, nd)) return not_for_us();
+    fill_product(&p, 0);
+    bound *x = PyObject_GC_New(bound, bound_type);
+    if (!x) return NULL;
+    const pysimd_product *q = &p.product;
+    x->kernel = r.kernel, x->product = p.product, x->is_long = estimate(&p, r.kernel) > limits.gil_ns;
+    x->one_tile = q->ndim == 0 && pysimd_reads_a(r.kernel, q->k, q->cs_a) && pysimd_reads_b(r.kernel, q->rs_b, q->cs_b);
+    Py_INCREF(args[4]);
+    x->operands = args[4];
+    PyObject_GC_Track((PyObject *)x);
+    return (PyObject *)x;
+}
+
+static PyObject *door_threads(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *given;
+    const pysimd_kernel *kernel;
+    plan p = {.a.size = 4, .b.size = 4, .out.size = 4};
+    pysimd_product *q = &p.product;
+    long long m, n, k, batch;
+    if (!PyArg_ParseTuple(args, "OLLLL", &given, &m, &n, &k, &batch)) return NULL;
+    if (!row_of(given, &kernel) || !kernel) return not_for_us();
+    q->m = m, q->n = n, q->k = k, p.count = batch;
+    const pysimd_sizes size = pysimd_element_sizes[kernel->types];
+    p.a.size = size.a, p.b.size = size.b, p.out.size = size.c;
+    const double ns = estimate(&p, kernel);
+    return PyLong_FromLong(ns > 0 ? pysimd_threads_for(ns, limits.thread_ns, limits.threads) : 1);
+}
+
+static PyObject *door_start(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *table, *dtypes;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyDict_Type, &table, &PyTuple_Type, &dtypes)) return NULL;
+    for (int types = 0; types < TYPES; types++)
+        for (int i = 0; i < 3; i++) type_numbers[types][i] = -1;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(dtypes); i++) {
+        int types, a, b, c;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(dtypes, i), "iiii", &types, &a, &b, &c)) return NULL;
+        type_numbers[types][0] = a, type_numbers[types][1] = b, type_numbers[types][2] = c;
+    }
+    Py_INCREF(table);
+    PyObject *old = kernels;
+    kernels = table;
+    Py_XDECREF(old);
+    Py_RETURN_NONE;
+}
+
+static PyObject *door_set_limits(PyObject *self, PyObject *args)
+{
+    (void)self;
+    if (!PyArg_ParseTuple(args, "idddd", &limits.threads, &limits.thread_ns, &limits.gil_ns, &limits.stream_bytes,
+                          &limits.blas_macs))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"matmul", (PyCFunction)(void *)door_matmul, METH_FASTCALL, "matmul(a, b, out, kernel, threads)"},
+    {"gemm", (PyCFunction)(void *)door_gemm, METH_FASTCALL,
+     "gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads)"},
+    {"call", (PyCFunction)(void *)door_call, METH_FASTCALL, "call(kernel, a, b, c, out)"},
+    {"bind", (PyCFunction)(void *)door_bind, METH_FASTCALL, "bind(kernel, a, b, c, operands)"},
+    {"threads", door_threads, METH_VARARGS, "threads(kernel, m, n, k, batch)"},
+    {"start", door_start, METH_VARARGS, "start(kernels, dtypes)"},
+    {"set_limits", door_set_limits, METH_VARARGS, "set_limits(threads, thread_ns, gil_ns, stream_bytes, blas_macs)"},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_door", "The way in from Python to the CPU kernels; see door.h.", -1, functions,
+    NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__door(void)
+{
+    import_array();
+    bound_type = (PyTypeObject *)PyType_FromSpec(&bound_spec);
+    if (!bound_type) return NULL;
+    return PyModule_Create(&definition);
 }

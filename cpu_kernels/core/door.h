@@ -1,27 +1,20 @@
-/* door.h: NumPy arrays read where they are, for calls so small that asking for three buffers costs more than the
- * product (0.14 microseconds each, of 0.7 that numpy.matmul takes for a 4x4). */
+/* door.h: the way in from Python: the module pysimd._door, whose functions take NumPy arrays. */
 #ifndef PYSIMD_DOOR_H
 #define PYSIMD_DOOR_H
 
-#include "driver.h"
-
-/* Tells which object is which: the addresses of numpy.ndarray and of the dtypes of A, B and C for each types. */
-void pysimd_fast_types(uintptr_t ndarray, int types, uintptr_t dtype_a, uintptr_t dtype_b, uintptr_t dtype_c);
-
-/* What is small: multiply-adds of one product and of the whole batch, and bytes of all three arrays. */
-void pysimd_fast_limits(int64_t product_macs, int64_t macs, int64_t bytes);
-
-/* out = a @ b, given the addresses of three objects. Returns 1 if done; 0 if this is not the simplest case (three
- * C-contiguous arrays of known dtypes and equal batch shape, `out` writable and apart from a and b, all within the
- * limits): nothing is then touched, and the general path finds out what is asked or what is wrong. */
-int pysimd_fast_matmul(uintptr_t a, uintptr_t b, uintptr_t out);
-
-/* The data pointer, dimension count and byte size of the array at this address, for a self-test of the layout. */
-typedef struct {
-    uintptr_t data;
-    int ndim;
-    int64_t first_dimension, first_stride;
-} pysimd_fast_view;
-pysimd_fast_view pysimd_fast_look(uintptr_t array);
+/* The functions of the module. Each returns NotImplemented, and has then touched nothing, where a call is not one of
+ * plain arrays that fit: the caller finds out in Python what is wrong, or makes plain arrays of what was given.
+ *
+ *   start(kernels, dtypes)   kernels: dict of names and MicroKernel objects to rows of the table; dtypes: tuples
+ *                            (types, a, b, c) of NumPy's type numbers
+ *   set_limits(threads, thread_ns, gil_ns, stream_bytes, blas_macs)
+ *   matmul(a, b, out, kernel, threads)
+ *   gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads)
+ *   call(kernel, a, b, c, out)            c + a @ b by one kernel
+ *   bind(kernel, a, b, c, operands)       an object whose call does c += a @ b, unchecked; it keeps `operands` alive
+ *   threads(kernel, m, n, k, batch)       threads that a product of this size takes by default
+ *
+ * They read arrays by NumPy's C API under the GIL, and release it while they multiply if that takes long enough for
+ * another thread to gain by it. */
 
 #endif

@@ -169,12 +169,13 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     int64_t bytes_a, bytes_b; /* all memory before the first byte of C is written */
     const work whole = {.kernel = kernel, .product = product};
     panels_needed(&whole, product->m, &bytes_a, &bytes_b);
-    const int64_t each = (bytes_a + bytes_b + 63) & ~(int64_t)63;
+    int64_t each, all;
+    if (__builtin_add_overflow(bytes_a, bytes_b, &each) || __builtin_add_overflow(each, 63, &each) ||
+        __builtin_mul_overflow(each & ~(int64_t)63, threads, &all))
+        return -1;
+    each &= ~(int64_t)63;
     char *scratch = NULL;
-    if (each) {
-        scratch = aligned_alloc(64, (size_t)(each * threads));
-        if (!scratch) return -1;
-    }
+    if (all && !(scratch = aligned_alloc(64, (size_t)all))) return -1;
     pthread_t ids[MAX_THREADS];
     int started[MAX_THREADS];
     for (int t = 0; t < threads; t++) pieces[t].scratch = scratch + t * each;
@@ -187,20 +188,4 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
             run(&pieces[t]); /* the system refused a thread: the work is done all the same */
     free(scratch);
     return 0;
-}
-
-int pysimd_is_one_tile(const pysimd_bound *bound)
-{
-    const pysimd_kernel *kernel = bound->kernel;
-    const pysimd_product *p = &bound->product;
-    return p->ndim == 0 && !(p->flags & PYSIMD_ZERO) && p->m == kernel->mr && p->n == kernel->nr &&
-           pysimd_reads_a(kernel, p->k, p->cs_a) && pysimd_reads_b(kernel, p->rs_b, p->cs_b);
-}
-
-void pysimd_run_bound(const pysimd_bound *bound)
-{
-    const pysimd_kernel *kernel = bound->kernel;
-    const pysimd_product *p = &bound->product;
-    kernel->run(p->k / kernel->k_group, p->a, p->rs_a, p->cs_a * kernel->k_group, p->b,
-                kernel->form == INNER ? p->cs_b : p->rs_b, p->c, p->rs_c);
 }

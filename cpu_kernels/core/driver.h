@@ -25,14 +25,4 @@ typedef struct {
 /* Returns 0, or -1 if there is no memory for the panels (C is then untouched). */
 int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product);
 
-/* A prepared call on fixed arrays: nothing is checked any more. */
-typedef struct {
-    const pysimd_kernel *kernel;
-    pysimd_product product;
-} pysimd_bound;
-
-/* Whether the product is exactly one `C += A B` tile that the kernel reads in place; pysimd_run_bound asks for that. */
-int pysimd_is_one_tile(const pysimd_bound *bound);
-void pysimd_run_bound(const pysimd_bound *bound);
-
 #endif

@@ -10,8 +10,7 @@ from reference import check, random_operand
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends.cpu import dispatch as cpu_dispatch
-from pysimd.backends.cpu import implementation as cpu
+from pysimd.backends.cpu import dispatch
 from pysimd.backends.cpu.implementation import CPU
 
 TYPES = CPU.offered
@@ -96,20 +95,19 @@ class TestLargeBatch:
             left, right = of_a(a[: LARGE_BATCH // 10]), of_b(b[: LARGE_BATCH // 10])
             check(pysimd.matmul(left, right), types, left, right)
 
-    def test_threads_by_default(self, types, size, rng, monkeypatch):
-        """The default asks for every core: work is cut at places that a batch of this size has."""
-        monkeypatch.setattr(cpu_dispatch, "_NS_WORTH_A_THREAD", 0)
+    def test_threads_by_default(self, types, size, rng, cpu_limits):
+        """The default asks for every core: work is split at places that a batch of this size has."""
+        cpu_limits(thread_ns=1e-3)
         a, b = pair(rng, types, (LARGE_BATCH + 1, size, size), (LARGE_BATCH + 1, size, size))
         check(pysimd.matmul(a, b), types, a, b)
 
 
 class TestStreaming:
-    """Results past the caches: forced on small arrays, which are easier to check everywhere. Where ``out`` is given so
-    is ``threads``: a call without it may take the short way, which never streams."""
+    """Non-temporal stores, forced on small arrays, which are easier to check everywhere."""
 
     @pytest.fixture(autouse=True)
-    def stream_everything(self, monkeypatch):
-        monkeypatch.setattr(cpu, "STREAM_BYTES", 1)
+    def stream_everything(self, cpu_limits):
+        cpu_limits(stream_bytes=1)
 
     @pytest.mark.parametrize("m", few([1, 4, 5, 8, 13, 16, 33]))
     @pytest.mark.parametrize("n", few([1, 4, 8, 12, 16, 20, 32, 36]))
@@ -142,7 +140,7 @@ class TestStreaming:
 def test_a_result_larger_than_the_streaming_threshold(rng):
     if QUICK:
         pytest.skip("a quick run")
-    count = cpu.STREAM_BYTES // 64 + 3
+    count = int(dispatch.limits().stream_bytes) // 64 + 3
     a, b = pair(rng, "f32", (count, 4, 4), (4, 4))
     check(pysimd.matmul(a, b), "f32", a, b)
 
@@ -162,8 +160,8 @@ class TestLeftToBlas:
             calls.clear()
             check(result, types, a, b)
 
-    def test_overlapping_strided_and_nan(self, types, rng, monkeypatch):
-        monkeypatch.setattr(cpu_dispatch, "BLAS_MACS", 1)
+    def test_overlapping_strided_and_nan(self, types, rng, cpu_limits):
+        cpu_limits(blas_macs=1)
         a, b = pair(rng, types, (3, 9, 9), (3, 9, 9))
         out = a.copy()
         assert pysimd.matmul(out, b, out=out) is out
@@ -175,8 +173,8 @@ class TestLeftToBlas:
         check(pysimd.matmul(a, b), types, a, b)
         check(pysimd.matmul(a[..., :0], b[..., :0, :]), types, a[..., :0], b[..., :0, :])
 
-    def test_named_kernel_is_never_replaced(self, types, rng, monkeypatch):
-        monkeypatch.setattr(cpu_dispatch, "BLAS_MACS", 1)
+    def test_named_kernel_is_never_replaced(self, types, rng, cpu_limits, monkeypatch):
+        cpu_limits(blas_macs=1)
         monkeypatch.setattr(np, "matmul", None)
         kernel = pysimd.kernels("cpu", types=types, available=True)[0]
         a, b = pair(rng, types, (5, 5), (5, 5))

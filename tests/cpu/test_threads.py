@@ -11,7 +11,6 @@ from reference import check, random_operand
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends.cpu import implementation as cpu
 from pysimd.backends.cpu.implementation import CPU
 
 CASES = [  # batch, m, k, n: cut by products, by rows of tiles, and not at all
@@ -59,10 +58,10 @@ def test_same_bits_at_any_place_in_a_batch(types, size, rng):
 
 
 @pytest.mark.parametrize("size", [4, 8, 16])
-def test_streamed_results_have_the_same_bits(size, rng, monkeypatch):
+def test_streamed_results_have_the_same_bits(size, rng, cpu_limits):
     a, b = pair(rng, "f32", (11,), size, size, size)
     stored = pysimd.matmul(a, b, threads=1)
-    monkeypatch.setattr(cpu, "STREAM_BYTES", 1)
+    cpu_limits(stream_bytes=1)
     assert pysimd.matmul(a, b, threads=2).tobytes() == stored.tobytes()
 
 

@@ -11,7 +11,8 @@ from reference import check, operands, random_operand, random_result
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends.cpu import implementation as cpu
+from pysimd.backends.cpu import dispatch
+from pysimd.backends.cpu.implementation import CPU
 
 MEMORY = [GuardedMemory(40) for _ in range(3)]  # A, B and C
 PLACES = ("ending_at_guard", "starting_at_guard")
@@ -76,10 +77,10 @@ def one_matmul(types, batch, m, k, n, place, kernel=None, threads=None) -> None:
 
 def matmul(types: str) -> None:
     sizes = edge_sizes(8) if QUICK else sorted({*edge_sizes(4), *edge_sizes(8), *edge_sizes(16), 45})
-    # The short way of small calls, which is not taken with threads=; the long way; and every aligned result streamed.
-    for threads, stream_bytes in ((None, cpu.STREAM_BYTES), (1, cpu.STREAM_BYTES), (1, 1)):
-        cpu.STREAM_BYTES = stream_bytes
-        how = f"threads = {threads}, STREAM_BYTES = {stream_bytes}"
+    limits = dispatch.limits()
+    for threads, stream_bytes in ((None, limits.stream_bytes), (2, limits.stream_bytes), (1, 1)):
+        CPU.door.set_limits(*limits._replace(stream_bytes=stream_bytes))
+        how = f"threads = {threads}, non-temporal stores from {stream_bytes} bytes on"
         for m, n, place in itertools.product(sizes, sizes, PLACES):
             for k in (0, 1, 4, 7):
                 say(types, f"m = {m}, n = {n}, K = {k}", place, how)

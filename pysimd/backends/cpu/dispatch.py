@@ -1,19 +1,43 @@
-"""Which kernel computes a product on the CPU, and on how many threads: the one place that chooses."""
+"""Which kernel computes a product on the CPU, and from when on it is done otherwise.
+
+The choice of a kernel itself is C's (``pysimd_choose``, by the rows of kernels.inc), as are the estimate of the time
+and the number of threads (core/cost.c): a call of a small product does not come by here.
+"""
 
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 from pysimd._cpu import lib
 from pysimd.backends.cpu import table
 
-BLAS_MACS = 1 << 21
-"""Single products from this many multiply-adds on go to NumPy's BLAS (f32 and f64)."""
 
-_NS_WORTH_A_THREAD = 200_000
-"""One thread below this many nanoseconds of estimated work; starting a thread takes some 20 microseconds."""
+class Limits(NamedTuple):
+    """What the C code asks of the size of a product.
 
-_MACS_PER_NS, _BYTES_PER_NS = 30.0, 24.0
+    Attributes:
+        threads: threads of large work, unless the call says how many.
+        thread_ns: nanoseconds of work that are worth a thread: starting and joining one takes some 20 microseconds.
+        gil_ns: the GIL is released for longer work. Next to a busy Python thread, a call that releases it
+            waits up to 5 milliseconds to get it back, so short calls keep it.
+        stream_bytes: larger results are written by non-temporal stores: they would only evict A and B from the caches.
+            Measured on a Xeon with 2 MiB of L2: at 0.5 MiB per array these lose (3.3 against 2.4 ns per 64 bytes), at
+            64 MiB they gain (9.3 against 11.9); 16 MiB is even.
+        blas_macs: single f32 and f64 products of so many multiply-adds go to NumPy's BLAS.
+    """
+
+    threads: int
+    thread_ns: float = 75_000
+    gil_ns: float = 20_000
+    stream_bytes: float = 16 << 20
+    blas_macs: float = 1 << 21
+
+
+def limits() -> Limits:
+    """Those of this process: PYSIMD_ISA is a bound on what NumPy's BLAS would not keep to."""
+    found = Limits(table.default_threads())
+    return found._replace(blas_macs=float("inf")) if "PYSIMD_ISA" in os.environ else found
 
 
 def row_for(types: str, n: int):
@@ -24,12 +48,4 @@ def row_for(types: str, n: int):
 
 def left_to_blas(types: str, m: int, n: int, k: int) -> bool:
     """Whether ``matmul`` hands a product of these sizes to NumPy's BLAS when no kernel is named."""
-    return types in ("f32", "f64") and m * n * k >= BLAS_MACS and "PYSIMD_ISA" not in os.environ
-
-
-def threads_for(macs: int, nbytes: int, asked: int | None) -> int:
-    """Threads for so many multiply-adds and bytes of all operands; ``asked`` is what the caller wants."""
-    if asked is not None:
-        return min(int(asked), table.MOST_THREADS)
-    work = macs / _MACS_PER_NS + nbytes / _BYTES_PER_NS
-    return table.default_threads() if work > _NS_WORTH_A_THREAD else 1
+    return types in ("f32", "f64") and m * n * k >= limits().blas_macs

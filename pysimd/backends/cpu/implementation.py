@@ -6,24 +6,17 @@ Everything that depends on shapes and strides is worked out once per call; the b
 from __future__ import annotations
 
 import functools
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
-from pysimd import dtypes, operands
-from pysimd._cpu import ffi, lib
+from pysimd import operands
+from pysimd._cpu import lib
 from pysimd.backends.cpu import dispatch, numpy_arrays, table
+from pysimd.backends.cpu.door import door
 from pysimd.errors import DTypeError, ShapeError, UnavailableError
 from pysimd.microkernel import Backend, MicroKernel, Resources, Rung
 from pysimd.operands import GemmOptions, Product
-
-STREAM_BYTES = 16 << 20
-"""From this many bytes of result on, C is written by non-temporal stores: it would only evict A and B from the caches.
-Measured on a Xeon with 2 MiB of L2: at 0.5 MiB per array they lose (3.3 against 2.4 ns per 64 bytes), at 64 MiB they
-gain (9.3 against 11.9); 16 MiB is even."""
-
-FAST_PATH_MACS, FAST_PATH_BYTES = 1 << 22, 4 << 20
-"""Calls within these limits, of C-contiguous arrays, may take the fast path into C: one thread, ordinary stores."""
 
 
 class Cpu:
@@ -78,16 +71,30 @@ class Cpu:
         name = table.text(dispatch.row_for(types, n).name)
         return next(k for k in self.kernels() if k.name == name)
 
+    def threads(self, kernel: MicroKernel, m: int, n: int, k: int, batch: int) -> int:
+        """Threads that so many products of this size take by default."""
+        return self.door.threads(kernel, m, n, k, batch)
+
+    @cached_property
+    def door(self):
+        """The module of C functions that every call enters by."""
+        return door(self.kernels())
+
     def call(self, kernel: MicroKernel, a, b, c, out):
         """``MicroKernel.__call__`` on CPU arrays."""
+        result = self.door.call(kernel, a, b, c, out)
+        if result is not NotImplemented:
+            return result
         self._check_device(kernel, {"a": a, "b": b, "c": c, "out": out})
-        product = operands.check_tile_call(kernel, *_views(a=a, b=b, c=c, out=out))
-        result = self._multiply(product, table.row(kernel.name), None)
+        result = self._multiply(operands.check_tile_call(kernel, *_views(a=a, b=b, c=c, out=out)), kernel, None)
         return result if out is None else out
 
     def bind(self, kernel: MicroKernel, a, b, c):
         """``MicroKernel.bind`` on CPU arrays."""
         given = (a, b, c)
+        bound = self.door.bind(kernel, a, b, c, given)
+        if bound is not NotImplemented:
+            return bound
         if c is None:
             raise DTypeError("bind needs an array c to add to, got None")
         self._check_device(kernel, {"a": a, "b": b, "c": c})
@@ -100,37 +107,18 @@ class Cpu:
                 raise ShapeError(f"bind needs a c apart from {name}: their memory overlaps")
             if numpy_arrays.readable(x) is not x:
                 raise ShapeError(f"bind needs an {name} whose strides are whole elements, got {x.strides}")
-        bound = ffi.new("pysimd_bound *")
-        bound.kernel = table.row(kernel.name)
-        numpy_arrays.fill(bound.product, a, b, c, 0, 1)
-        if lib.pysimd_is_one_tile(bound):
-            run = functools.partial(lib.pysimd_run_bound, bound)
-        else:
-            run = functools.partial(_run_product, bound.kernel, ffi.addressof(bound, "product"), bound)
-        run.operands = given  # kept alive with the function
-        return run
+        return self.door.bind(kernel, a, b, c, given)
 
     def matmul(self, a, b, out, kernel: MicroKernel | None, threads: int | None):
-        """``pysimd.matmul`` on CPU arrays."""
+        """``pysimd.matmul`` on CPU arrays that the door did not take."""
         product = operands.check_matmul(kernel, *_views(a=a, b=b, out=out), self.offered)
-        result = self._multiply(product, self._row(product, kernel), threads)
+        result = self._multiply(product, kernel, threads)
         return result.reshape(product.shape) if out is None else out
 
     def gemm(self, a, b, c, options: GemmOptions, out, kernel: MicroKernel | None, threads: int | None):
-        """``pysimd.gemm`` on CPU arrays."""
+        """``pysimd.gemm`` on CPU arrays that the door did not take."""
         product = operands.check_gemm(kernel, *_views(a=a, b=b, c=c, out=out), options, self.offered)
-        row = self._row(product, kernel)
-        if product.alpha == 1 and product.c is None:
-            result = self._multiply(product, row, threads)
-        else:
-            batch = operands.broadcast_batch({"a": product.a.shape, "b": product.b.shape})
-            plain = product._replace(c=None, out=None, alpha=1.0, beta=0.0, full=(*batch, *product.full[-2:]))
-            result = operands.scaled(self._multiply(plain, row, threads), product, lambda x: x)
-            result = np.broadcast_to(result, product.full)
-            if out is not None:
-                numpy_arrays.copy(product.out, result)
-            elif not result.flags.writeable:
-                result = result.copy()
+        result = self._multiply(product, kernel, threads)
         return result if out is None else out
 
     def simulate(self, kernel: MicroKernel, a, b, c, target: str):
@@ -144,71 +132,46 @@ class Cpu:
         """A CPU has no ladder."""
         raise UnavailableError("cpu has no ladder")
 
-    @cache  # noqa: B019
-    def fast_matmul(self):
-        """``f(id(a), id(b), id(out)) -> done``: the C function, or one that never does anything."""
-        table.start()
-        if not numpy_arrays.knows_array_layout():
-            return lambda a, b, out: 0
-        for name, number in table.TYPES.items():
-            family = dtypes.FAMILIES[name]
-            if family.a == "bfloat16" and dtypes.dtype_of("bfloat16").name != "bfloat16":
-                continue  # uint16 stands for bfloat16 only where a kernel is named
-            of = (id(dtypes.dtype_of(x)) for x in (family.a, family.b, family.c))
-            lib.pysimd_fast_types(id(np.ndarray), number, *of)
-        lib.pysimd_fast_limits(dispatch.BLAS_MACS - 1, FAST_PATH_MACS, FAST_PATH_BYTES)
-        return lib.pysimd_fast_matmul
-
     @staticmethod
     def _check_device(kernel: MicroKernel, given: dict[str, object]) -> None:
         device = operands.backend_for(given)
         if device != "cpu":
             raise DTypeError(f"{kernel.name} is a CPU kernel, the arrays are on {device}: copy them to the host first")
 
-    @staticmethod
-    def _row(product: Product, kernel: MicroKernel | None):
-        """The row of the C table that computes a product; None for NumPy's BLAS."""
-        if kernel is not None:
-            return table.row(kernel.name)
-        if dispatch.left_to_blas(product.types, *product.sizes):
-            return None
-        return dispatch.row_for(product.types, product.full[-1])
+    def _multiply(self, product: Product, kernel: MicroKernel | None, threads: int | None) -> np.ndarray:
+        """The result of a checked product, as if nothing overlapped."""
+        if kernel is None and dispatch.left_to_blas(product.types, *product.sizes):
+            return _by_blas(product)
+        return operands.write(product, numpy_arrays, functools.partial(self._into, product, kernel, threads))
 
-    @staticmethod
-    def _multiply(product: Product, row, threads: int | None) -> np.ndarray:
-        """``a @ b``, or ``c + a @ b``, of a checked product, as if nothing overlapped."""
-        if row is None:
-            with np.errstate(all="ignore"):  # NaN and infinity are values like others
-                out = np.empty(product.full, product.dtype) if product.out is None else product.out
-                return np.matmul(product.a, product.b, out=out)
+    def _into(self, product: Product, kernel: MicroKernel | None, threads: int | None, target: np.ndarray) -> None:
+        """The product in ``target``, which kernels can store into and which overlaps nothing that they read but C."""
+        a, b = numpy_arrays.readable(product.a), numpy_arrays.readable(product.b)
+        c = None if product.c is None else numpy_arrays.readable(product.c)
+        threads = None if threads is None else int(threads)
+        alpha, beta = (int(x) if product.dtype.kind == "i" else float(x) for x in (product.alpha, product.beta))
+        result = self.door.gemm(a, b, c, alpha, beta, False, False, target, kernel, threads)
+        assert result is target, "the door takes every checked product"
 
-        def compute(target: np.ndarray) -> None:
-            if product.c is not None and not numpy_arrays.same_memory(product.c, target):
-                numpy_arrays.copy(target, product.c)
-            _accumulate(row, product, target, threads)
 
-        return operands.write(product, numpy_arrays, compute)
+def _by_blas(product: Product) -> np.ndarray:
+    """A product by ``numpy.matmul``."""
+    plain = product.alpha == 1 and product.c is None
+    out = product.out if plain else None
+    with np.errstate(all="ignore"):  # NaN and infinity are values like others
+        result = np.matmul(product.a, product.b, out=np.empty(product.full, product.dtype) if out is None else out)
+    if plain:
+        return result
+    result = operands.scaled(result, product, lambda x: x)
+    if product.out is None:
+        return result
+    np.copyto(product.out, result)
+    return product.out
 
 
 def _views(**given):
     """The operands as NumPy arrays on the same memory; None stays None."""
     return tuple(None if x is None else operands.as_numpy(name, x) for name, x in given.items())
-
-
-def _accumulate(row, product: Product, c: np.ndarray, threads: int | None) -> None:
-    """``c = a @ b``, or ``c += a @ b`` where a C is added; c overlaps neither of them, and kernels can store to it."""
-    m, n, k = product.sizes
-    a, b = numpy_arrays.readable(product.a), numpy_arrays.readable(product.b)  # copies live until the product is done
-    threads = dispatch.threads_for(product.count * m * n * k, a.nbytes + b.nbytes + c.nbytes, threads)
-    flags = 0 if product.c is not None else lib.PYSIMD_ZERO
-    if product.c is None and numpy_arrays.streamable(c, STREAM_BYTES):
-        flags |= lib.PYSIMD_STREAM
-    _run_product(row, numpy_arrays.product(a, b, c, flags, threads), None)
-
-
-def _run_product(row, product, _owner) -> None:
-    if lib.pysimd_multiply(row, product):
-        raise MemoryError("no memory for the packed operands")
 
 
 CPU = Cpu()

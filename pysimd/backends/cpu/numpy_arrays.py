@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-import platform
-import sys
-from functools import cache
-
 import numpy as np
 
-from pysimd._cpu import ffi, lib
+from pysimd._cpu import ffi
 from pysimd.operands import batch_strides, merged
 
 
@@ -51,25 +47,6 @@ def storable(c: np.ndarray) -> bool:
     return all(stride % size == 0 and (stride != 0 or n <= 1) for stride, n in zip(c.strides, c.shape, strict=True))
 
 
-@cache
-def knows_array_layout() -> bool:
-    """Whether NumPy arrays look in memory as door.c has it; compared with a real array."""
-    if platform.python_implementation() != "CPython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
-        return False
-    probe = np.zeros((3, 5), np.float32)[:, ::2]
-    seen = lib.pysimd_fast_look(id(probe))
-    return (seen.data, seen.ndim, seen.first_dimension, seen.first_stride) == (
-        probe.__array_interface__["data"][0],
-        probe.ndim,
-        probe.shape[0],
-        probe.strides[0],
-    )
-
-
-def address(x: np.ndarray) -> int:
-    return lib.pysimd_fast_look(id(x)).data if x.ndim and knows_array_layout() else x.__array_interface__["data"][0]
-
-
 def product(a: np.ndarray, b: np.ndarray, c: np.ndarray, flags: int, threads: int):
     """A ``pysimd_product`` of whole arrays; a and b broadcast against c's batch dimensions."""
     product = ffi.new("pysimd_product *")
@@ -79,7 +56,7 @@ def product(a: np.ndarray, b: np.ndarray, c: np.ndarray, flags: int, threads: in
 
 def fill(p, a, b, c, flags, threads) -> None:
     p.m, p.n, p.k = a.shape[-2], b.shape[-1], a.shape[-1]
-    p.a, p.b, p.c = (ffi.cast("void *", address(x)) for x in (a, b, c))
+    p.a, p.b, p.c = (ffi.cast("void *", x.__array_interface__["data"][0]) for x in (a, b, c))
     size_a, size_b, size_c = a.itemsize, b.itemsize, c.itemsize
     p.rs_a, p.cs_a = (s // size_a for s in a.strides[-2:])
     p.rs_b, p.cs_b = (s // size_b for s in b.strides[-2:])
@@ -100,7 +77,3 @@ def fill(p, a, b, c, flags, threads) -> None:
         p.shape[d] = n
         p.batch_a[d], p.batch_b[d], p.batch_c[d] = step_a // size_a, step_b // size_b, step_c // size_c
     p.flags, p.threads = flags, threads
-
-
-def streamable(c: np.ndarray, least: int) -> bool:
-    return c.nbytes >= least and address(c) % 16 == 0 and all(s % 16 == 0 for s in c.strides[:-1])

@@ -1,0 +1,44 @@
+/* cost.c: see cost.h. Compiled for the baseline processor.
+ *
+ * A fixed rate for all kernels was four times too low for AVX-512 float and sixteen times for int8: two threads then
+ * started on 40 microseconds of work, and lost. */
+#include "cost.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "measure.h"
+
+enum {
+    GROUPS = 64,            /* length of the measured panels, in groups of k */
+    CALLS = 8, ROUNDS = 3,  /* the shortest of three rounds counts */
+    PANEL_BYTES = 16 << 10, /* of the largest tile: 32 columns, 64 groups, four bytes a group, two panels' worth */
+};
+static const double BYTES_PER_NS = 24; /* of one core, from L2 */
+
+static _Atomic float macs_per_ns[1024]; /* by the kernel's place in the table; 0: not measured yet */
+
+static float rate(const pysimd_kernel *kernel)
+{
+    _Atomic float *known = &macs_per_ns[kernel - pysimd_kernels];
+    float found = atomic_load_explicit(known, memory_order_relaxed);
+    if (found == 0) { /* several threads may measure at the same time: each finds a usable rate */
+        _Alignas(64) char a[PANEL_BYTES], b[PANEL_BYTES], c[PANEL_BYTES];
+        memset(a, 0x3c, sizeof a), memset(b, 0x3c, sizeof b), memset(c, 0, sizeof c);
+        const double ns = pysimd_time_tile(kernel, GROUPS, a, b, c, CALLS, ROUNDS);
+        found = (float)((double)kernel->mr * kernel->nr * kernel->k_group * GROUPS / (ns > 1 ? ns : 1));
+        atomic_store_explicit(known, found, memory_order_relaxed);
+    }
+    return found;
+}
+
+double pysimd_estimate_ns(const pysimd_kernel *kernel, double macs, double bytes)
+{
+    return macs / rate(kernel) + bytes / BYTES_PER_NS;
+}
+
+int pysimd_threads_for(double ns, double thread_ns, int most)
+{
+    const double worth = ns / thread_ns;
+    return worth >= most ? most : worth < 2 ? 1 : (int)worth;
+}

@@ -1,0 +1,25 @@
+/* scale.h: the factors of a gemm, where no kernel applies them: alpha * product + beta * C, element by element. */
+#ifndef PYSIMD_SCALE_H
+#define PYSIMD_SCALE_H
+
+#include "driver.h"
+
+typedef struct {
+    double alpha, beta;
+    int adds; /* beta is not 0: C is read */
+} pysimd_factors;
+
+/* Arrays of one shape, strides in bytes; C may be NULL. The target may be the product's memory or C's. */
+typedef struct {
+    int types;
+    pysimd_factors factors;
+    int ndim;
+    int64_t shape[PYSIMD_MAX_DIMS + 2];
+    const char *product, *c;
+    char *target;
+    int64_t product_strides[PYSIMD_MAX_DIMS + 2], c_strides[PYSIMD_MAX_DIMS + 2], target_strides[PYSIMD_MAX_DIMS + 2];
+} pysimd_scaling;
+
+void pysimd_scale(const pysimd_scaling *scaling);
+
+#endif
