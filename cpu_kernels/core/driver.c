@@ -60,7 +60,7 @@ static void panels_needed(const work *w, int64_t m, int64_t *a, int64_t *b)
     const pysimd_product *p = w->product;
     *a = pysimd_reads_a(w->kernel, p->k, p->cs_a) ? 0 : pysimd_panel_of_a(w->kernel, m, p->k).bytes;
     *b = pysimd_reads_b(w->kernel, p->rs_b, p->cs_b) ? 0 : pysimd_panel_of_b(w->kernel, p->k, p->n).bytes;
-    *a = (*a + 63) & ~(int64_t)63;
+    *a = *a > INT64_MAX - 63 ? INT64_MAX - 63 : (*a + 63) & ~(int64_t)63;
 }
 
 /* `count` products along the innermost batch dimension. */

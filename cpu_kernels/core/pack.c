@@ -21,16 +21,23 @@ static int64_t padded(const pysimd_kernel *kernel, int64_t k)
     return (k + kernel->k_group - 1) / kernel->k_group * kernel->k_group;
 }
 
+/* The product of two sizes; the largest number there is where it does not fit, which no allocation can serve. */
+static int64_t times(int64_t x, int64_t y)
+{
+    int64_t found;
+    return __builtin_mul_overflow(x, y, &found) ? INT64_MAX : found;
+}
+
 pysimd_panel_shape pysimd_panel_of_a(const pysimd_kernel *kernel, int64_t m, int64_t k)
 {
     const int64_t row = padded(kernel, k) + (kernel->panel == OFFSET ? 4 : 0); /* an int32 */
     return (pysimd_panel_shape){
-        .bytes = m * row * pysimd_sizes_in_kernel(kernel).a, .rs = row, .cs = kernel->k_group};
+        .bytes = times(times(m, row), pysimd_sizes_in_kernel(kernel).a), .rs = row, .cs = kernel->k_group};
 }
 
 pysimd_panel_shape pysimd_panel_of_b(const pysimd_kernel *kernel, int64_t k, int64_t n)
 {
-    return (pysimd_panel_shape){.bytes = n * padded(kernel, k) * pysimd_sizes_in_kernel(kernel).b,
+    return (pysimd_panel_shape){.bytes = times(times(n, padded(kernel, k)), pysimd_sizes_in_kernel(kernel).b),
                                 .rs = kernel->form == INNER ? padded(kernel, k) : n * kernel->k_group,
                                 .cs = 1};
 }

@@ -6,7 +6,7 @@
 
 #include "registry.h"
 
-#include <string.h>
+#include <stdatomic.h>
 
 #define KERNEL(NAME, ...)                                                                                              \
     extern pysimd_run_fn NAME;                                                                                         \
@@ -35,9 +35,10 @@ const pysimd_target_row pysimd_targets[TARGETS] = {
 const pysimd_sizes pysimd_element_sizes[TYPES] = {
     [F32] = {4, 4, 4}, [F64] = {8, 8, 8}, [BF16F32] = {2, 2, 4}, [I8I32] = {1, 1, 4}, [U8I8I32] = {1, 1, 4}};
 
-static uint64_t features;
-static int bound = TARGETS - 1;
-static const pysimd_kernel *choices[TYPES][64]; /* [types][min(n, 63)]: filled once, by pysimd_start */
+/* Set by pysimd_start, each field at once: other threads may be multiplying. */
+static _Atomic uint64_t features;
+static _Atomic int bound = TARGETS - 1;
+static const pysimd_kernel *_Atomic choices[TYPES][64]; /* [types][min(n, 63)] */
 
 int pysimd_can_run(const pysimd_kernel *kernel)
 {
@@ -56,18 +57,19 @@ void pysimd_start(int highest_target)
 {
     features = pysimd_cpu_features();
     bound = highest_target;
-    memset(choices, 0, sizeof choices);
-    for (int i = 0; i < pysimd_kernel_count; i++) {
-        const pysimd_kernel *kernel = pysimd_kernels + i;
-        if (kernel->form != OUTER || !pysimd_can_run(kernel)) continue;
+    for (int types = 0; types < TYPES; types++)
         for (int n = 0; n < 64; n++) {
-            const pysimd_kernel **choice = &choices[kernel->types][n];
-            *choice = better(*choice, kernel, n);
+            const pysimd_kernel *best = NULL;
+            for (int i = 0; i < pysimd_kernel_count; i++) {
+                const pysimd_kernel *kernel = pysimd_kernels + i;
+                if ((int)kernel->types == types && kernel->form == OUTER && pysimd_can_run(kernel))
+                    best = better(best, kernel, n);
+            }
+            choices[types][n] = best;
         }
-    }
 }
 
 const pysimd_kernel *pysimd_choose(int types, int64_t n)
 {
-    return choices[types][n < 63 ? n : 63];
+    return atomic_load_explicit(&choices[types][n < 63 ? n : 63], memory_order_acquire);
 }

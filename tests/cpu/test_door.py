@@ -1,0 +1,235 @@
+"""The way in from Python (pysimd._door): every road gives the same bits, the GIL is kept for short work, sizes that do
+not fit are MemoryError, and first use from many threads is safe."""
+
+import itertools
+import threading
+import time
+
+import layouts
+import numpy as np
+import pytest
+from cases import QUICK
+from process import output_of
+from pysimd._cpu import lib
+from reference import check
+
+import pysimd
+from pysimd.backends.cpu.implementation import CPU
+
+F32 = np.float32
+KERNEL = "generic_f32_outer_4x4"
+
+
+def small(rng, *shape):
+    return rng.standard_normal(shape, F32)
+
+
+# --- every road ---
+
+
+def roads(a, b):
+    """The same product by every public way, each as a new array."""
+    m, n = a.shape[-2], b.shape[-1]
+    kernel = CPU.chosen("f32", n)
+    out = np.full((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), m, n), np.nan, F32)
+    yield "matmul", pysimd.matmul(a, b)
+    yield "out", pysimd.matmul(a, b, out=out).copy()
+    yield "threads", pysimd.matmul(a, b, threads=2)
+    yield "kernel by name", pysimd.matmul(a, b, kernel=kernel.name)
+    yield "kernel", pysimd.matmul(a, b, kernel=kernel)
+    yield "gemm", pysimd.gemm(a, b)
+    yield "gemm of transposed views", pysimd.gemm(a.swapaxes(-1, -2), b.swapaxes(-1, -2), trans_a=True, trans_b=True)
+    yield "strided", pysimd.matmul(layouts.sliced(a), layouts.sliced(b))
+    yield "negative strides", pysimd.matmul(layouts.negative(a), layouts.negative(b))
+    yield "overlapping out", overlapping(a, b, out.shape)
+    if (m, n) == (kernel.mr, kernel.nr):
+        yield "a kernel's call", kernel(a, b)
+        c = np.zeros(out.shape, F32)
+        kernel.bind(a, b, c)()
+        yield "a bound call", c
+
+
+def overlapping(a, b, shape):
+    """A result in the memory of A."""
+    memory = np.empty(a.size + int(np.prod(shape)), F32)
+    held = memory[: a.size].reshape(a.shape)
+    held[...] = a
+    out = memory[a.size // 2 : a.size // 2 + int(np.prod(shape))].reshape(shape)
+    return pysimd.matmul(held, b, out=out).copy()
+
+
+@pytest.mark.parametrize("shape", [(4, 4, 4), (8, 8, 8), (6, 5, 16), (5, 7, 3), (17, 9, 33)])
+@pytest.mark.parametrize(("batch_a", "batch_b"), [((), ()), ((3,), (3,)), ((3,), ()), ((2, 1), (1, 3))])
+def test_every_road_gives_the_same_bits(shape, batch_a, batch_b, rng):
+    m, k, n = shape
+    a, b = small(rng, *batch_a, m, k), small(rng, *batch_b, k, n)
+    found = dict(roads(a, b))
+    check(found["matmul"], "f32", a, b)
+    for name, result in found.items():
+        assert result.tobytes() == found["matmul"].tobytes(), name
+
+
+@pytest.mark.parametrize(("trans_a", "trans_b"), list(itertools.product((False, True), repeat=2)))
+@pytest.mark.parametrize(("alpha", "beta"), [(1, 0), (1, 1), (2.5, 0), (-1, 0.5), (0, 1)])
+@pytest.mark.parametrize("where", ["new", "out", "in c"])
+def test_gemm_with_factors(trans_a, trans_b, alpha, beta, where, rng):
+    a, b, c = small(rng, 3, 5, 7), small(rng, 3, 7, 6), small(rng, 3, 5, 6)
+    x = a.swapaxes(-1, -2).copy() if trans_a else a
+    y = b.swapaxes(-1, -2).copy() if trans_b else b
+    product = pysimd.matmul(a, b)
+    expected = (product + c) if (alpha, beta) == (1, 1) else F32(alpha) * product
+    expected = expected + F32(beta) * c if beta and (alpha, beta) != (1, 1) else expected
+    given = c.copy()
+    out = {"new": None, "out": np.empty_like(c), "in c": given}[where]
+    found = pysimd.gemm(x, y, given, alpha=alpha, beta=beta, trans_a=trans_a, trans_b=trans_b, out=out)
+    assert (found == expected).all()
+    assert out is None or found is out
+
+
+def test_c_is_not_read_where_beta_is_0(rng):
+    a, c = small(rng, 4, 4), np.full((4, 4), np.nan, F32)
+    assert np.isfinite(pysimd.gemm(a, a, c, alpha=2.0, beta=0.0)).all()
+
+
+# --- numbers of threads ---
+
+
+def test_threads_follow_from_the_work(cpu_limits):
+    cpu_limits(threads=8)
+    kernel = CPU.chosen("f32", 16)
+    assert CPU.threads(kernel, 4, 4, 4, 1) == 1
+    assert CPU.threads(kernel, 4, 4, 4, 1000) == 1
+    assert CPU.threads(kernel, 512, 512, 512, 1000) == 8
+    counts = [CPU.threads(kernel, 16, 16, 16, 1 << i) for i in range(20)]
+    assert counts == sorted(counts)
+
+
+def test_threads_are_not_started_for_tens_of_microseconds(cpu_limits):
+    """Work of 40 microseconds at the rate of the kernel takes one thread, whatever the types."""
+    cpu_limits(threads=8)
+    for types in CPU.offered:
+        kernel = CPU.chosen(types, 32)
+        macs = 32**3
+        a, b = (np.ones((64, 32, 32), x) for x in (kernel.a_dtype, kernel.b_dtype))
+        out = np.empty((64, 32, 32), kernel.c_dtype)
+        times = []
+        for _ in range(20):
+            start = time.perf_counter_ns()
+            pysimd.matmul(a, b, out=out, kernel=kernel, threads=1)
+            times.append(time.perf_counter_ns() - start)
+        ns = min(times) / 64
+        assert CPU.threads(kernel, 32, 32, 32, max(1, int(40_000 / ns))) <= 2, (types, ns, macs)
+
+
+# --- the GIL ---
+
+
+def passed_meanwhile(run) -> int:
+    """Steps of a Python thread while ``run()`` is under way."""
+    steps, stop = [0], threading.Event()
+
+    def count():
+        while not stop.is_set():
+            steps[0] += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    time.sleep(0.01)
+    before = steps[0]
+    run()
+    found = steps[0] - before
+    stop.set()
+    thread.join()
+    return found
+
+
+@pytest.mark.skipif(QUICK, reason="an emulator has no times")
+def test_the_gil_is_released_for_long_work_and_kept_for_short(cpu_limits, rng):
+    a = small(rng, 20_000, 16, 16)
+    out = np.empty_like(a)
+    cpu_limits(threads=1)
+    released = passed_meanwhile(lambda: pysimd.matmul(a, a, out=out))
+    cpu_limits(threads=1, gil_ns=1e18)
+    kept = passed_meanwhile(lambda: pysimd.matmul(a, a, out=out))
+    assert released > 10 * max(kept, 1)
+
+
+@pytest.mark.skipif(QUICK, reason="an emulator has no times")
+def test_a_short_call_does_not_wait_for_another_thread(rng):
+    """Beside a busy thread a call that gives the GIL away takes 5 ms to get it back."""
+    a, out = small(rng, 4, 4), np.empty((4, 4), F32)
+    times = []
+
+    def run():
+        for _ in range(300):
+            start = time.perf_counter_ns()
+            pysimd.matmul(a, a, out=out)
+            times.append(time.perf_counter_ns() - start)
+
+    passed_meanwhile(run)
+    assert np.median(times) < 50_000
+
+
+# --- sizes that do not fit, and first use ---
+
+
+@pytest.mark.parametrize("threads", [1, 16, 256])
+@pytest.mark.parametrize(
+    ("dtype", "kernel", "m", "k", "n"),
+    [
+        (F32, KERNEL, 224, 1 << 38, 1 << 20),
+        (np.int8, None, 224, 1 << 38, 1 << 20),
+        (np.int8, None, 4, 1 << 40, 1 << 21),
+    ],
+)
+def test_scratch_memory_that_no_machine_has(dtype, kernel, m, k, n, threads):
+    """The bytes of all threads together overflow 64 bits: this was an allocation of nothing, and a crash."""
+    a, b = np.broadcast_to(dtype(1), (m, k)), np.broadcast_to(dtype(1), (k, n))
+    with pytest.raises(MemoryError):
+        pysimd.matmul(a, b, kernel=kernel, threads=threads)
+
+
+FIRST_USE = """
+import threading, numpy as np, pysimd
+a = np.arange(16, dtype=np.float32).reshape(4, 4)
+barrier, wrong = threading.Barrier(8), []
+def work():
+    barrier.wait()
+    for _ in range(50):
+        if not (pysimd.matmul(a, a) == a @ a).all() or not (pysimd.gemm(a, a, a, beta=1.0) == a @ a + a).all():
+            wrong.append(1)
+threads = [threading.Thread(target=work) for _ in range(8)]
+[t.start() for t in threads]; [t.join() for t in threads]
+print(len(wrong))
+"""
+
+
+@pytest.mark.parametrize("attempt", range(2 if QUICK else 10))
+def test_first_use_from_many_threads(attempt):
+    assert output_of("-c", FIRST_USE).strip() == "0"
+
+
+def test_detection_repeated_while_others_choose():
+    """A second start is the same start: the table of choices never lacks a row, nor has another. Calls through cffi hold no GIL."""
+    stop, expected = threading.Event(), lib.pysimd_choose(lib.F32, 16)
+
+    def again():
+        while not stop.is_set():
+            lib.pysimd_start(lib.TARGETS - 1)
+
+    thread = threading.Thread(target=again)
+    thread.start()
+    seen = {lib.pysimd_choose(lib.F32, 16) for _ in range(200 if QUICK else 300_000)}
+    stop.set()
+    thread.join()
+    assert seen == {expected}
+
+
+def test_a_bound_call_keeps_its_operands(rng):
+    a, b, c = small(rng, 4, 4), small(rng, 4, 4), np.zeros((4, 4), F32)
+    run = pysimd.kernel(KERNEL).bind(a, b, c)
+    assert run.operands == (a, b, c) or all(x is y for x, y in zip(run.operands, (a, b, c), strict=True))
+    assert run() is None
+    with pytest.raises(TypeError, match="no arguments"):
+        run(1)
+    check(c, "f32", a, b)
