@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import pysimd
-from pysimd.bench import peaks
-from pysimd.bench import tiles as measure
+from pysimd.bench import blas, peaks, timing
+from pysimd.bench.calls import timed_call
+from pysimd.bench.data import random_array, random_operands
+from pysimd.bench.tiles import tile_speed
 from pysimd.bench.verify import verify
-from pysimd.report import compare as report
-from pysimd.report import plots, rooflines, text
+from pysimd.report import plots, report, rooflines, rows, text
 
 NAMES = ["generic_f32_inner_4x4", "generic_f32_outer_4x4"]
 
@@ -49,7 +50,7 @@ def test_compare_refuses_an_unknown_name():
 
 @pytest.mark.parametrize("kernel", pysimd.kernels("cpu", available=True), ids=lambda k: k.name)
 def test_every_cpu_kernel_has_a_speed_and_a_peak(kernel):
-    speed = measure.tile_speed(kernel, rounds=2, seconds=0.001)
+    speed = tile_speed(kernel, rounds=2, seconds=0.001)
     assert speed.gflops > 0
     assert speed.peak_gflops > 0
     assert speed.percent_of_peak == pytest.approx(100 * speed.gflops / speed.peak_gflops)
@@ -59,16 +60,16 @@ def test_measured_report_as_json():
     made = pysimd.compare(NAMES, measure=True, seconds=0.001)
     data = json.loads(made.to_json())
     assert data == json.loads(json.dumps(made.to_dict()))
-    assert data["schema_version"] == report.SCHEMA_VERSION
+    assert data["schema_version"] == rows.SCHEMA_VERSION
     assert set(data["machine"]) == {"cpu", "cuda", "hip"}
     assert all(row["gflops"] > 0 for row in data["rows"])
 
 
 @pytest.mark.parametrize("types", ["f32", "f64"])
 def test_loads_have_a_peak_where_they_load_whole_vectors(types):
-    speed = measure.tile_speed(pysimd.kernel(f"generic_{types}_outer_4x4"), rounds=2, seconds=0.001)
+    speed = tile_speed(pysimd.kernel(f"generic_{types}_outer_4x4"), rounds=2, seconds=0.001)
     assert speed.peak_load_gbytes_per_s == pytest.approx(16 * speed.peak_gloads_per_s)
-    narrow = measure.tile_speed(pysimd.kernel("generic_i8i32_outer_4x4"), rounds=2, seconds=0.001)
+    narrow = tile_speed(pysimd.kernel("generic_i8i32_outer_4x4"), rounds=2, seconds=0.001)
     assert narrow.peak_gloads_per_s is None
 
 
@@ -144,14 +145,14 @@ def test_nothing_is_measured_unasked():
 
 
 def test_json_has_no_nan():
-    assert report.to_json({"x": [float("nan"), float("inf"), 1.5]}, None) == '{"x": [null, null, 1.5]}'
+    assert rows.to_json({"x": [float("nan"), float("inf"), 1.5]}, None) == '{"x": [null, null, 1.5]}'
 
 
-def test_side_by_side_puts_inner_first_and_keeps_targets_together():
-    rows = report.side_by_side(reversed(pysimd.compare().rows))
-    seen = [(row.target, row.types) for row in rows]
+def test_table_order_puts_inner_first_and_keeps_targets_together():
+    ordered = rows.in_table_order(reversed(pysimd.compare().rows))
+    seen = [(row.target, row.types) for row in ordered]
     assert len(set(seen)) == sum(1 for i, key in enumerate(seen) if i == 0 or seen[i - 1] != key)
-    forms = [row.form for row in rows if (row.target, row.types) == ("generic", "f32")]
+    forms = [row.form for row in ordered if (row.target, row.types) == ("generic", "f32")]
     assert forms == ["inner", "outer"]
 
 
@@ -187,7 +188,7 @@ def measured():
 
 
 def test_roofs_are_what_was_measured(measured):
-    (found,) = rooflines.of(measured)
+    (found,) = rooflines.rooflines(measured.rows, measured.peaks)
     assert [row.kernel for row in found.rows] == NAMES
     assert rooflines.operations_per_byte(found.rows[0]) == 2 * 32 / (16 * 4)
     slope, ridge, end = found.roofs["generic"]
@@ -202,7 +203,7 @@ def test_roofs_are_what_was_measured(measured):
 
 
 def test_memories_of_one_speed_are_one_line():
-    assert rooflines._apart({"L2": 90.0, "L3": 30.0, "memory": 29.0}) == {"L2": 90.0, "L3, memory": 30.0}
+    assert rooflines._merged({"L2": 90.0, "L3": 30.0, "memory": 29.0}) == {"L2": 90.0, "L3, memory": 30.0}
 
 
 def test_ticks():
@@ -249,48 +250,93 @@ def test_plot_of_an_unknown_kind(tmp_path):
     ("ns", "short"), [(1.234, "1.23 ns"), (999.4, "999 ns"), (1500, "1.5 µs"), (2.5e6, "2.5 ms"), (3e9, "3 s")]
 )
 def test_times_in_the_plot_have_their_unit(ns, short):
-    assert plots._short(ns) == short
+    assert plots._time(ns) == short
 
 
 # --- times ---
 
 
-def test_interleaved_counts_calls_and_takes_turns():
+def test_samples_are_interleaved_and_calls_are_counted():
     order = []
-    first, second = measure.interleaved([lambda: order.append("a"), lambda: order.append("b")], seconds=1e-4, rounds=3)
-    assert first.best_ns <= first.median_ns
-    assert second.calls % 3 == 0
-    turns = "".join(order)
-    assert turns.count("ab") >= 3  # a's turn is over before b's, every round
-    assert turns.count("ba") >= 2
+    runs = {name: timing.repeated(lambda name=name: order.append(name)) for name in "ab"}
+    times = timing.times(runs, timing.HostClock(), seconds=1e-4, rounds=3)
+    assert times["a"].best_ns <= times["a"].median_ns
+    assert times["b"].calls % 3 == 0
+    samples = "".join(order)
+    assert samples.count("ab") >= 3  # every round takes a sample of a, then one of b
+    assert samples.count("ba") >= 2
+
+
+def test_rounds_of_several_timers():
+    order = []
+
+    def timer(name):
+        return lambda: order.append(name) or float(len(order))
+
+    samples = timing.interleaved({"a": timer("a"), "b": timer("b")}, {"a": 3, "b": 1})
+    assert order == ["a", "b", "a", "a"]
+    assert samples == {"a": [1, 3, 4], "b": [2]}
+    order.clear()
+    timing.interleaved({name: timer(name) for name in "abcd"}, 20, shuffle=True)
+    assert len({tuple(order[i : i + 4]) for i in range(0, 80, 4)}) > 1
+    assert all(sorted(order[i : i + 4]) == list("abcd") for i in range(0, 80, 4))
+
+
+def test_slow_runs_have_three_samples():
+    class Clock:
+        most_calls, shuffles = 50, False
+
+        def ns(self, run, calls):
+            run(calls)
+            return 1e9
+
+    assert timing.times({"slow": lambda calls: None}, Clock(), seconds=0.1)["slow"].calls == 3
+
+
+def test_cycled_runs_go_on_where_they_ended():
+    called = []
+    run = timing.cycled([lambda i=i: called.append(i) for i in range(3)])
+    run(2)
+    run(2)
+    assert called == [0, 1, 2, 0]
 
 
 def test_run_gives_the_result_and_its_time(rng):
     kernel = pysimd.kernel("generic_f32_outer_4x4")
-    a, b = measure.random_operands(kernel, 6, 9, seed=3)
-    ran = measure.run(kernel, a, b, seconds=1e-3)
+    a, b = random_operands(kernel, 6, 9, seed=3)
+    ran = timed_call(kernel, a, b, seconds=1e-3)
     assert np.array_equal(ran.result, kernel(a, b))
     assert ran.products == 6
     assert ran.best_ns_per_product == ran.times.best_ns / 6
 
 
 def test_an_inner_kernel_gets_columns_it_reads_in_place():
-    _, b = measure.random_operands(pysimd.kernel("generic_f32_inner_4x4"), 2, 5)
+    _, b = random_operands(pysimd.kernel("generic_f32_inner_4x4"), 2, 5)
     assert b.shape == (2, 5, 4)
     assert b.strides[-2] == b.itemsize
 
 
 @pytest.mark.parametrize("name", ["float32", "float64", "float16", "bfloat16", "int8", "uint8"])
 def test_random_arrays_are_seeded_and_not_flat(name):
-    one, two = (measure.random_array(name, (40, 50), np.random.default_rng(5)) for _ in range(2))
+    one, two = (random_array(name, (40, 50), np.random.default_rng(5)) for _ in range(2))
     assert one.tobytes() == two.tobytes()
     assert np.unique(one.view(np.uint8)).size > 100
 
 
 def test_blas_is_named():
-    blas = measure.numpy_blas()
-    assert blas.name
-    assert blas.forced is None or isinstance(blas.forced, str)
+    pytest.importorskip("threadpoolctl")
+    found = blas.numpy_blas()
+    assert found.name in str(found)
+    assert found.architecture in (None, *str(found).replace(",", "").split())
+    assert found.forced is None or isinstance(found.forced, str)
+
+
+def test_blas_without_threadpoolctl(monkeypatch):
+    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
+    found = blas.numpy_blas()
+    assert found.name
+    assert (found.architecture, found.threads) == (None, None)
+    assert "pip install 'pysimd[bench]'" in blas.missing()
 
 
 # --- the check of results: what it must refuse ---
