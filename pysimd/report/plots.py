@@ -50,12 +50,12 @@ def drawings(found: Sequence[Drawing], path, *, columns: int = 1) -> None:
         axes = figure.add_axes((column / columns, 1 - (row + 1) / rows, 1 / columns, 1 / rows))
         axes.set(xlim=(0, drawing.width), ylim=(drawing.height, 0))
         axes.axis("off")
-        for shape in drawing.shapes:
-            _draw(axes, shape)
+        for order, shape in enumerate(drawing.shapes):
+            _draw(axes, shape, order)
     _save(figure, path)
 
 
-def _draw(axes, shape: Shape) -> None:
+def _draw(axes, shape: Shape, order: int) -> None:
     from matplotlib import patches
     from matplotlib.patheffects import withStroke
 
@@ -65,12 +65,14 @@ def _draw(axes, shape: Shape) -> None:
     match shape:
         case Rectangle():
             corner = (shape.x, shape.y)
-            axes.add_patch(patches.Rectangle(corner, shape.width, shape.height, fc=fill, ec=stroke, lw=width))
+            options = {"facecolor": fill, "edgecolor": stroke, "linewidth": width, "zorder": order}
+            axes.add_patch(patches.Rectangle(corner, shape.width, shape.height, **options))
         case Dot():
-            axes.add_patch(patches.Circle((shape.x, shape.y), shape.radius, fc=fill, ec=stroke))
+            center = (shape.x, shape.y)
+            axes.add_patch(patches.Circle(center, shape.radius, facecolor=fill, edgecolor=stroke, zorder=order))
         case Line():
             xs, ys = zip(*shape.points, strict=True)
-            axes.plot(xs, ys, color=stroke, linewidth=width, linestyle="--" if style.dashed else "-")
+            axes.plot(xs, ys, color=stroke, linewidth=width, linestyle="--" if style.dashed else "-", zorder=order)
         case Text():
             effects = [withStroke(linewidth=width, foreground=stroke)] if style.stroke else []
             axes.text(
@@ -82,6 +84,7 @@ def _draw(axes, shape: Shape) -> None:
                 color=fill,
                 weight="bold" if style.bold else "normal",
                 path_effects=effects,
+                zorder=order,
             )
 
 

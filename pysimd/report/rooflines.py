@@ -4,8 +4,8 @@ Insightful Visual Performance Model for Multicore Architectures" (2009)."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pysimd.report.drawing import Dot, Drawing, Line, Point, Rectangle, Shape, Text
@@ -111,7 +111,7 @@ def ticks(low: float, high: float) -> list[float]:
 
 _WIDTH, _HEIGHT = 520, 340
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 28, 36  # margins
-_LABEL_WIDTH, _LABEL_HEIGHT = 75, 11
+_CHARACTER_WIDTH, _LINE_HEIGHT = 7.2, 11  # of labels, about
 
 
 class _Axes:
@@ -131,8 +131,33 @@ def drawing(found: Roofline) -> Drawing:
     axes = _Axes(found)
     shapes: list[Shape] = [Rectangle("ground", 0, 0, _WIDTH, _HEIGHT)]
     shapes.append(Text(8, 17, f"{found.types}: {found.unit} over operations per byte loaded", kind="title"))
-    shapes += [*_grid(found, axes), *_roofs(found, axes), *_kernels(found, axes)]
+    labels = _Labels()
+    lines, dots = [*_grid(found, axes), *_roofs(found, axes, labels)], list(_kernels(found, axes, labels))
+    shapes += [*lines, *labels.texts, *dots]
     return Drawing("roof", _WIDTH, _HEIGHT, tuple(shapes))
+
+
+class _Labels:
+    """Texts of which none covers another: a label moves up until it is free."""
+
+    def __init__(self):
+        self.texts: list[Text] = []
+
+    def add(self, x: float, y: float, text: str, anchor: str = "start") -> None:
+        label = Text(x, y, text, anchor, "label")
+        while any(_overlap(label, other) for other in self.texts):
+            label = replace(label, y=label.y - 2)
+        self.texts.append(label)
+
+
+def _overlap(one: Text, other: Text) -> bool:
+    (left, right), (other_left, other_right) = map(_extent, (one, other))
+    return left < other_right and other_left < right and abs(one.y - other.y) < _LINE_HEIGHT
+
+
+def _extent(label: Text) -> tuple[float, float]:
+    width = _CHARACTER_WIDTH * len(label.text)
+    return (label.x - width, label.x) if label.anchor == "end" else (label.x, label.x + width)
 
 
 def _grid(found: Roofline, axes: _Axes) -> Iterable[Shape]:
@@ -147,29 +172,20 @@ def _grid(found: Roofline, axes: _Axes) -> Iterable[Shape]:
         yield Text(_LEFT - 5, y + 4, f"{value:g}", "end", "label")
 
 
-def _roofs(found: Roofline, axes: _Axes) -> Iterable[Shape]:
+def _roofs(found: Roofline, axes: _Axes, labels: _Labels) -> Iterable[Shape]:
     for memory, ends in found.farther.items():
         line = tuple(axes.at(*end) for end in ends)
+        labels.add(line[0][0] + 3, line[0][1] - 9, memory)
         yield Line("far", line)
-        yield Text(line[0][0] + 3, line[0][1] - 9, memory, kind="label")
     for name, corners in found.roofs.items():
         line = tuple(axes.at(*corner) for corner in corners)
+        labels.add(line[-1][0] - 4, line[-1][1] - 5, name, "end")
         yield Line("edge", line)
-        yield Text(line[-1][0] - 4, line[-1][1] - 5, name, "end", "label")
 
 
-def _kernels(found: Roofline, axes: _Axes) -> Iterable[Shape]:
-    labels: list[Point] = []
+def _kernels(found: Roofline, axes: _Axes, labels: _Labels) -> Iterable[Shape]:
     for row in found.rows:
         x, y = axes.at(operations_per_byte(row), row.gflops)
-        labels.append((x, _free(x, y + 4, labels)))
+        labels.add(x + 7, y + 4, _label(row))
         title = f"{row.kernel}: {row.gflops / found.scale:.3g} {found.unit}, {row.percent_of_peak:.0f} % of its peak"
         yield Dot("inner" if row.form == "inner" else "outer", x, y, 4.5, title)
-        yield Text(x + 7, labels[-1][1], _label(row), kind="label")
-
-
-def _free(x: float, y: float, labels: Sequence[Point]) -> float:
-    """The first y upwards at which a label covers none of the others."""
-    while any(abs(x - other) < _LABEL_WIDTH and abs(y - taken) < _LABEL_HEIGHT for other, taken in labels):
-        y -= 2
-    return y
