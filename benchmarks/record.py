@@ -138,4 +138,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 def replaced(page: str, text: str, name: str = "bench") -> str:
     """The page with ``text`` between the lines of its markers ``<!-- NAME:begin -->`` and ``<!-- NAME:end -->``."""
     begin, end = f"<!-- {name}:begin -->\n", f"<!-- {name}:end -->"
-    return re.sub(f"({begin}).*?({end})", lambda match: f"{match[1]}{text}\n{match[2]}", page, flags=re.DOTALL)
+    new, count = re.subn(f"({begin}).*?({end})", lambda x: f"{x[1]}{text}\n{x[2]}", page, flags=re.DOTALL)
+    if not count:
+        raise ValueError(f"the page has no markers {name}:begin and {name}:end")
+    return new
