@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 import record
 from peers import peers
+from pysimd._cpu import ffi, lib
 
 import pysimd
-from pysimd._cpu import ffi, lib
 from pysimd.backends.cpu import dispatch, numpy_arrays
 from pysimd.backends.cpu.implementation import CPU
 from pysimd.bench import timing
