@@ -1,4 +1,4 @@
-"""The command line: every sub-command as text and as JSON, errors in one line, exit codes, files there and back."""
+"""The command line: every command as text and as JSON, errors of one line, exit codes, input and output files."""
 
 import json
 import os
@@ -56,7 +56,7 @@ def in_a_process(*words, **environment):
 
 
 def only_error(err):
-    """The one line an error is."""
+    """The error, which must be one line."""
     assert err.startswith("pysimd: error: ")
     assert err.count("\n") == 1
     assert "Traceback" not in err
@@ -181,7 +181,7 @@ def test_run_the_same_seed_gives_the_same_result(pysimd_cli, tmp_path):
     assert not np.array_equal(one, three)
 
 
-def test_run_on_files_and_back(pysimd_cli, tmp_path, rng):
+def test_run_reads_and_writes_files(pysimd_cli, tmp_path, rng):
     a, b, c = (rng.standard_normal((2, 3, *shape), np.float32) for shape in ((4, 7), (7, 4), (4, 4)))
     for name, x in (("a", a), ("b", b), ("c", c)):
         np.save(tmp_path / f"{name}.npy", x)
@@ -469,7 +469,7 @@ def test_version():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
-def test_a_reader_that_goes_away_is_no_traceback():
+def test_a_closed_standard_output_is_no_traceback():
     read, write = os.pipe()
     os.close(read)
     try:
@@ -523,7 +523,7 @@ def test_ladder_has_nothing_to_draw_in_a_list(pysimd_cli, tmp_path):
 
 @pytest.fixture
 def measured(monkeypatch):
-    """The ladder as if it had been measured at two sizes."""
+    """Invented measurements of the ladder."""
     from pysimd.bench import ladder as ladder_report
 
     def made(sizes, seconds, say, types):
@@ -594,7 +594,7 @@ def test_source_of_a_rung(pysimd_cli):
         (["--backend", "cuda", "--threads", "2"], "--plot and --threads are for --backend cpu"),
     ],
 )
-def test_bench_options_that_do_not_fit(pysimd_cli, argv, words):
+def test_bench_options_that_exclude_each_other(pysimd_cli, argv, words):
     code, out, err = pysimd_cli("bench", *argv)
     assert (code, out) == (2, "")
     assert words in err

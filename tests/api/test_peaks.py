@@ -24,7 +24,7 @@ def kept_in(tmp_path, monkeypatch):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Few short samples in small windows: these tests are of what is done with the figures."""
+    """Few short samples in small windows: these tests are about what happens to the figures."""
     monkeypatch.setattr(cpu_peaks, "ROUNDS", 2)
     monkeypatch.setattr(cpu_peaks, "SAMPLE_NS", 1e4)
     monkeypatch.setattr(cpu_peaks, "_CHUNK", 1 << 16)
@@ -33,7 +33,7 @@ def quick(monkeypatch):
 
 @pytest.fixture
 def counted(monkeypatch):
-    """How often something was measured; every figure is its number."""
+    """The measurements so far; every figure is the number of its measurement."""
     calls = []
 
     def measured():
@@ -64,7 +64,7 @@ def test_every_target_and_type_of_this_machine_has_a_peak():
     assert not generic["i8i32"].loads  # these convert what they read
 
 
-def test_windows_are_of_the_memory_that_they_are_called():
+def test_windows_fit_their_memories():
     sizes, windows = cpu_peaks.cache_bytes(), cpu_peaks.windows()
     assert windows["L1"] <= sizes["L1"] / 2
     if "L2" in windows:
@@ -110,7 +110,7 @@ def test_multiply_adds_load_nothing_and_loads_multiply_nothing(place):
 
 
 def _hot(function):
-    """The lines of the longest innermost loop of a C function that does nothing but vectors."""
+    """The lines of the longest innermost loop of a C function."""
     code = x86.decode(*x86.function_at(int(ffi.cast("uintptr_t", function))))
     if len(code) == 1:  # a jump to the same code under another name
         code = x86.decode(*x86.function_at(code[0].near_branch_target))
@@ -153,7 +153,7 @@ def test_fresh_measures_again_and_is_kept(counted):
 
 
 @pytest.mark.parametrize("what", ["device", "features", "targets", "cores", "cache_bytes", "build"])
-def test_another_machine_or_build_is_measured_anew(counted, monkeypatch, what, kept_in):
+def test_another_machine_or_build_is_measured_again(counted, monkeypatch, what, kept_in):
     peaks.peaks()
     identity = cpu_peaks.identity()
     assert what in identity
@@ -162,7 +162,7 @@ def test_another_machine_or_build_is_measured_anew(counted, monkeypatch, what, k
     assert len(list(kept_in.iterdir())) == 2
 
 
-def test_a_file_that_says_it_is_of_another_machine_is_not_taken(counted, kept_in):
+def test_a_file_of_another_machine_is_not_used(counted, kept_in):
     found = peaks.peaks()
     (file,) = kept_in.iterdir()
     file.write_text(json.dumps(replace(found, identity={"device": "another"}).to_dict()))
@@ -170,7 +170,7 @@ def test_a_file_that_says_it_is_of_another_machine_is_not_taken(counted, kept_in
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"schema_version": 99}', '{"schema_version": 1}', "\xff"])
-def test_a_spoiled_file_is_measured_over(counted, kept_in, text):
+def test_a_corrupt_file_is_replaced(counted, kept_in, text):
     peaks.peaks()
     (file,) = kept_in.iterdir()
     file.write_text(text)

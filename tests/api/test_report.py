@@ -1,19 +1,15 @@
-"""``compare`` and what a report is made of: ratios, speeds, JSON, plots, the check of results."""
+"""``compare`` and reports: ratios, speeds, JSON, plots, tables."""
 
 import json
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 import pysimd
-from pysimd.bench import blas, peaks, timing
-from pysimd.bench.calls import timed_call
-from pysimd.bench.data import random_array, random_operands
+from pysimd.bench import peaks
 from pysimd.bench.tiles import tile_speed
-from pysimd.bench.verify import verify
 from pysimd.report import plots, report, rooflines, rows, text
 
 NAMES = ["generic_f32_inner_4x4", "generic_f32_outer_4x4"]
@@ -177,7 +173,7 @@ def test_plot_of_a_report(tmp_path, ending):
 
 @pytest.fixture
 def measured():
-    """A report of which all was counted and measured, on a machine that was made up."""
+    """A report of an invented machine on which everything was counted and measured."""
     counted = {"macs": 32, "load_instructions": {"memory": 8}, "load_elements": {"memory": 16.0}, "element_bytes": 4}
     speed = {"gflops": 20.0, "peak_gflops": 25.0, "percent_of_peak": 80.0, "peak_gloads_per_s": 8.0}
     speed |= {"peak_load_gbytes_per_s": 128.0, "percent_of_load_rate": 31.0, "percent_of_load_bandwidth": 17.0}
@@ -251,176 +247,6 @@ def test_plot_of_an_unknown_kind(tmp_path):
 )
 def test_times_in_the_plot_have_their_unit(ns, short):
     assert plots._time(ns) == short
-
-
-# --- times ---
-
-
-def test_samples_are_interleaved_and_calls_are_counted():
-    order = []
-    runs = {name: timing.repeated(lambda name=name: order.append(name)) for name in "ab"}
-    times = timing.times(runs, timing.HostClock(), seconds=1e-4, rounds=3)
-    assert times["a"].best_ns <= times["a"].median_ns
-    assert times["b"].calls % 3 == 0
-    samples = "".join(order)
-    assert samples.count("ab") >= 3  # every round takes a sample of a, then one of b
-    assert samples.count("ba") >= 2
-
-
-def test_rounds_of_several_timers():
-    order = []
-
-    def timer(name):
-        return lambda: order.append(name) or float(len(order))
-
-    samples = timing.interleaved({"a": timer("a"), "b": timer("b")}, {"a": 3, "b": 1})
-    assert order == ["a", "b", "a", "a"]
-    assert samples == {"a": [1, 3, 4], "b": [2]}
-    order.clear()
-    timing.interleaved({name: timer(name) for name in "abcd"}, 20, shuffle=True)
-    assert len({tuple(order[i : i + 4]) for i in range(0, 80, 4)}) > 1
-    assert all(sorted(order[i : i + 4]) == list("abcd") for i in range(0, 80, 4))
-
-
-def test_slow_runs_have_three_samples():
-    class Clock:
-        most_calls, shuffles = 50, False
-
-        def ns(self, run, calls):
-            run(calls)
-            return 1e9
-
-    assert timing.times({"slow": lambda calls: None}, Clock(), seconds=0.1)["slow"].calls == 3
-
-
-def test_cycled_runs_go_on_where_they_ended():
-    called = []
-    run = timing.cycled([lambda i=i: called.append(i) for i in range(3)])
-    run(2)
-    run(2)
-    assert called == [0, 1, 2, 0]
-
-
-def test_run_gives_the_result_and_its_time(rng):
-    kernel = pysimd.kernel("generic_f32_outer_4x4")
-    a, b = random_operands(kernel, 6, 9, seed=3)
-    ran = timed_call(kernel, a, b, seconds=1e-3)
-    assert np.array_equal(ran.result, kernel(a, b))
-    assert ran.products == 6
-    assert ran.best_ns_per_product == ran.times.best_ns / 6
-
-
-def test_an_inner_kernel_gets_columns_it_reads_in_place():
-    _, b = random_operands(pysimd.kernel("generic_f32_inner_4x4"), 2, 5)
-    assert b.shape == (2, 5, 4)
-    assert b.strides[-2] == b.itemsize
-
-
-@pytest.mark.parametrize("name", ["float32", "float64", "float16", "bfloat16", "int8", "uint8"])
-def test_random_arrays_are_seeded_and_not_flat(name):
-    one, two = (random_array(name, (40, 50), np.random.default_rng(5)) for _ in range(2))
-    assert one.tobytes() == two.tobytes()
-    assert np.unique(one.view(np.uint8)).size > 100
-
-
-def test_blas_is_named():
-    pytest.importorskip("threadpoolctl")
-    found = blas.numpy_blas()
-    assert found.name in str(found)
-    assert found.architecture in (None, *str(found).replace(",", "").split())
-    assert found.forced is None or isinstance(found.forced, str)
-
-
-def test_blas_without_threadpoolctl(monkeypatch):
-    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
-    found = blas.numpy_blas()
-    assert found.name
-    assert (found.architecture, found.threads) == (None, None)
-    assert "pip install 'pysimd[bench]'" in blas.missing()
-
-
-# --- the check of results: what it must refuse ---
-
-
-@pytest.fixture
-def product(rng):
-    a, b = rng.standard_normal((3, 4, 20), np.float32), rng.standard_normal((3, 20, 4), np.float32)
-    return a, b, a @ b
-
-
-def test_verify_accepts_a_right_product(product):
-    a, b, c = product
-    checked = verify("f32", a, b, None, c)
-    assert checked.holds
-    assert checked.reference == "float64"
-    assert 0 <= checked.max_error_over_bound < 1
-
-
-@pytest.mark.parametrize("fault", ["one element", "nan", "inf", "transposed", "shifted batch"])
-def test_verify_refuses_a_wrong_product(product, fault):
-    a, b, c = product
-    wrong = c.copy()
-    if fault == "one element":
-        wrong[1, 2, 3] += 1e-3
-    elif fault == "nan":
-        wrong[2, 0, 0] = np.nan
-    elif fault == "inf":
-        wrong[0, 3, 3] = np.inf
-    elif fault == "transposed":
-        wrong = c.swapaxes(-1, -2)
-    else:
-        wrong = np.roll(c, 1, axis=0)
-    assert not verify("f32", a, b, None, wrong).holds
-
-
-def test_verify_adds_c_and_broadcasts(product):
-    a, b, _ = product
-    c = np.full((4, 4), 3, np.float32)
-    assert verify("f32", a, b[0], c, a @ b[0] + c).holds
-    assert not verify("f32", a, b[0], None, a @ b[0] + c).holds
-
-
-def test_verify_takes_nan_and_infinity_where_they_belong(product):
-    a, b, _ = product
-    a[0, 0, 0], a[1, 1, 1] = np.nan, np.inf
-    with np.errstate(all="ignore"):
-        c = a @ b
-    assert verify("f32", a, b, None, c).holds
-    c[0, 0, 0] = 0
-    assert not verify("f32", a, b, None, c).holds
-
-
-def test_verify_integers_are_exact_and_wrap(rng):
-    a, b = rng.integers(-128, 128, (2, 4, 9), np.int8), rng.integers(-128, 128, (2, 9, 4), np.int8)
-    c = np.full((2, 4, 4), 2**31 - 1, np.int32)
-    with np.errstate(over="ignore"):
-        right = a.astype(np.int32) @ b.astype(np.int32) + c
-    assert verify("i8i32", a, b, c, right).holds
-    right[1, 1, 1] += 1
-    assert not verify("i8i32", a, b, c, right).holds
-
-
-def test_verify_f64_against_a_wider_type(rng):
-    a, b = rng.standard_normal((2, 4, 9)), rng.standard_normal((2, 9, 4))
-    checked = verify("f64", a, b, None, a @ b)
-    assert checked.holds
-    assert checked.reference == "longdouble"
-
-
-@pytest.mark.parametrize(("batch", "k"), [((), 3), ((2,), 0), ((0,), 3), ((2, 0), 0), ((2, 3), 1)])
-def test_verify_any_batch_and_k(batch, k):
-    a, b = np.ones((*batch, 4, k), np.float32), np.ones((*batch, k, 4), np.float32)
-    assert verify("f32", a, b, None, a @ b).holds
-    assert verify("f32", a, b, None, a @ b + 1).holds == (0 in batch)
-
-
-def test_verify_in_pieces_is_the_same(product, monkeypatch):
-    from pysimd.bench import verify as module
-
-    a, b, c = product
-    whole = verify("f32", a, b, None, c)
-    monkeypatch.setattr(module, "_PIECE_MACS", 1)
-    assert verify("f32", a, b, None, c) == whole
 
 
 # --- tables ---

@@ -1,4 +1,4 @@
-"""``pysimd show``: the drawing of a tile is of the tile that the kernel's file describes."""
+"""``pysimd show``: a drawing shows the tile that the file of the kernel describes."""
 
 import re
 import xml.etree.ElementTree as ElementTree
