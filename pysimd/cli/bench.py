@@ -11,9 +11,9 @@ import numpy as np
 from pysimd import registry
 from pysimd._version import __version__
 from pysimd.backends.cpu.implementation import CPU
-from pysimd.bench import blas, matmul
+from pysimd.bench import matmul
 from pysimd.cli.options import add_plot, add_seconds, one_or_more, positive, positives
-from pysimd.cli.output import print_json, say, say_written
+from pysimd.cli.output import numpy_blas, print_json, say, say_written
 from pysimd.errors import OptionError
 from pysimd.report import plots, report
 from pysimd.report.text import number, table
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=("f32",),
         help="families: f32, f64, f16 (GPU), bf16f32, i8i32, u8i8i32 (f32)",
     )
-    parser.add_argument("--threads", type=positive, default=1, help="threads of pysimd (1, as NumPy has for batches)")
+    parser.add_argument("--threads", type=positive, default=1, help="threads of pysimd (1, as NumPy uses for batches)")
     add_plot(parser)
     add_seconds(parser, 0.3, "each side of a case")
 
@@ -48,13 +48,8 @@ def execute(options) -> int:
 def _on_cpu(options) -> Sequence[matmul.CpuRow]:
     if "f16" in options.types:
         raise OptionError("--types f16 is for --backend cuda: the CPU has no f16 kernels")
-    numpy_blas = blas.numpy_blas()
-    say(f"pysimd {__version__} against NumPy {np.__version__} ({numpy_blas})")
-    if blas.missing():
-        say(f"the architecture and the threads of NumPy's BLAS are not known: {blas.missing()}")
-    if numpy_blas.forced is not None:
-        forced = f"OPENBLAS_CORETYPE={numpy_blas.forced}"
-        say(f"warning: {forced} is set: NumPy may run another machine's kernels; unset it")
+    blas = numpy_blas()
+    say(f"pysimd {__version__} against NumPy {np.__version__} ({blas})")
     rows = [
         matmul.against_numpy(*case, threads=options.threads, seconds=options.seconds) for case in _announced(options)
     ]
@@ -62,7 +57,7 @@ def _on_cpu(options) -> Sequence[matmul.CpuRow]:
         plots.matmul_bars(rows, options.plot)
         say_written("plot", options.plot)
     if options.json:
-        about = {"machine": report.machine(), "numpy": np.__version__, "numpy_blas": asdict(numpy_blas)}
+        about = {"machine": report.machine(), "numpy": np.__version__, "numpy_blas": asdict(blas)}
         print_json(**about, rows=[asdict(row) for row in rows])
     else:
         print(f"C[i] = A[i] @ B[i], random operands, median ns per product; pysimd on {options.threads} thread(s)")

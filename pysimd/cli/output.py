@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from pysimd.bench import blas
 from pysimd.report.rows import document, to_json
 
 
@@ -26,6 +27,16 @@ def fail(error: object, code: int) -> int:
     """One line on standard error; returns the exit code."""
     say("pysimd: error:", " ".join(str(error).split()))
     return code
+
+
+def numpy_blas() -> blas.Blas:
+    """The BLAS inside NumPy, with warnings where its kernels are not known or not those of this processor."""
+    found = blas.numpy_blas()
+    if blas.missing():
+        say(f"the architecture and the threads of NumPy's BLAS are not known: {blas.missing()}")
+    if found.forced is not None:
+        say(f"warning: OPENBLAS_CORETYPE={found.forced} is set: NumPy may run another machine's kernels; unset it")
+    return found
 
 
 def operations_unit(types: str) -> str:

@@ -13,9 +13,9 @@ from pysimd import registry
 from pysimd._version import __version__
 from pysimd.backends.cpu import table as cpu_table
 from pysimd.backends.cpu.implementation import CPU
-from pysimd.bench import blas, tiles
+from pysimd.bench import tiles
 from pysimd.cli.options import add_seconds
-from pysimd.cli.output import print_json, say
+from pysimd.cli.output import numpy_blas, print_json, say
 from pysimd.cli.ratio import ratio_table
 from pysimd.report import report
 from pysimd.report.text import table
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options) -> int:
-    numpy_blas = blas.numpy_blas()
+    blas = numpy_blas()
     chosen = {types: {n: CPU.chosen(types, n) for n in COLUMNS} for types in CPU.offered}
     names = [k.name for k in registry.kernels(types="f32", available=True)]
     say(f"measuring {len(names)} f32 kernels ...")
@@ -38,14 +38,14 @@ def execute(options) -> int:
             machine=report.machine(),
             python=platform.python_version(),
             numpy=np.__version__,
-            numpy_blas=asdict(numpy_blas),
+            numpy_blas=asdict(blas),
             isa_bound=_isa_bound(),
             default_threads=cpu_table.default_threads(),
             kernel_by_types_and_columns={types: {n: k.name for n, k in by_n.items()} for types, by_n in chosen.items()},
             rows=measured.to_dict()["rows"],
         )
         return 0
-    print(f"pysimd {__version__}, Python {platform.python_version()}, NumPy {np.__version__} ({numpy_blas})\n")
+    print(f"pysimd {__version__}, Python {platform.python_version()}, NumPy {np.__version__} ({blas})\n")
     _print_backends()
     _print_dispatch(chosen)
     print("\nInner product against outer product, f32: multiply-adds per element loaded, and the speed of one tile in")

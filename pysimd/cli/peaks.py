@@ -9,7 +9,7 @@ from pysimd.cli.options import add_fresh
 from pysimd.cli.output import print_json
 from pysimd.report.text import number, table
 
-HELP = "measure the peaks of this machine: multiply-adds, and loads from each memory; kept for the next time"
+HELP = "measure the peaks of this machine: multiply-adds, and loads from each memory; kept between runs"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -21,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--measure", action="store_true", help="time each kernel and the peaks of its instructions")
     add_selection(parser)
     add_plot(parser)
-    parser.add_argument("--rooflines", metavar="PATH", type=Path, help="draw kernels counted and measured as rooflines")
+    parser.add_argument(
+        "--rooflines", metavar="PATH", type=Path, help="draw rooflines of the kernels counted and measured"
+    )
     add_seconds(parser, 0.02, "each kernel and to each peak")
 
 

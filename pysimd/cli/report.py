@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="recorded",
         metavar="JSON",
         type=Path,
-        help="the page of a file that ratio --count --measure --json wrote",
+        help="make the page from a file that ratio --count --measure --json wrote",
     )
     add_seconds(parser, 0.1, "each kernel and to each peak")
 
