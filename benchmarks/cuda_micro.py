@@ -1,39 +1,38 @@
-"""CUDA speed beside the peers of the same run: ``python benchmarks/cuda_micro.py [--out FILE.json]``.
+"""CUDA speed against peers in the same run: ``python benchmarks/cuda_micro.py [--out FILE.json]``.
 
 Sections:
-    ceilings  what this device does at most: copied bytes, and chains of one arithmetic instruction on registers
-    batched   C[i] = A[i] B[i], new values in memory far larger than L2: bytes of A, B and C per second, matmul(out=)
-              beside cupy.matmul (cuBLAS) and torch.bmm
-    small     few products: microseconds per call, from Python, of calls one after the other
-    tiles     every kernel on panels that all its tiles share, so that they come from the first-level cache: operations
-              beside the ceiling of its instruction
-    register_tiles  the tiles of the GEMM ladder on panels in shared memory, beside that ceiling
-    gemms     the rungs for halves and bytes, beside that ceiling
+    peaks     of this device: copied bytes, and independent instructions in registers
+    batched   C[i] = A[i] B[i], values in memory far larger than L2: bytes of A, B and C per second, matmul(out=)
+              against cupy.matmul (cuBLAS) and torch.bmm
+    small     few products: microseconds per call from Python, calls in a row
+    tiles     every kernel on panels that all its tiles share, so that they come from L1: operations compared with the
+              peak of its instruction
+    register_tiles  the tiles of the GEMM ladder on panels in shared memory, compared with that peak
+    gemms     the rungs for f16 and int8, compared with that peak
 
-Figures of one line are taken turn by turn, each turn some calls between two events on the GPU, and are medians.
-Operands are random; products are checked before they are timed. PyTorch is optional. PYSIMD_COMMIT names the commit
-where git cannot.
+Samples of one line are interleaved, each some calls between two events on the GPU, and are medians. Operands are
+random; products are checked before they are timed. PyTorch is optional. PYSIMD_COMMIT names the commit where git
+cannot.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-import time
+import itertools
 from functools import partial
-from pathlib import Path
 from statistics import median
+from typing import Any
 
 import cupy
-import numpy as np
-from gpu_record import deliver, machine
+import record
 from pysimd.gpu_kernels import table
 
 import pysimd
 from pysimd import dtypes
 from pysimd.backends.cuda.ladder import rungs as cuda_ladder
 from pysimd.backends.gpu.batched import tiling
-from pysimd.bench import cuda_peaks, cuda_tiles
+from pysimd.bench import cuda_peaks, cuda_tiles, timing
+from pysimd.bench.cuda_peaks import PeakLoop, Work
+from pysimd.bench.data import random_array
 from pysimd.bench.verify import verify
 
 try:
@@ -53,60 +52,40 @@ SIZES = {
 }
 SMALL_BATCHES = (1, 100, 10_000)
 SMALL_SIZES = (4, 8, 16, 32)
+SECONDS = 0.09
+"""Time of a function in all."""
 
-#: Chains of ceilings.cu, with the operations of one instruction.
-CHAINS = {"ffma": 2, "hfma2": 4, "hfma2_broadcast": 4, "dp4a": 8}
+INSTRUCTIONS = {"f32": "FFMA", "f16": "HFMA2", "i8i32": "IDP.4A"}
+"""The multiply-add of the rungs that multiply without tensor cores."""
 
-
-def progress(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-def turns(functions: dict[str, object], rounds: int = 9, seconds: float = 0.01) -> dict[str, float]:
-    """Median seconds of a call of each function, turn by turn, about ``seconds`` of calls (ten at most) between two
-    events."""
-    begin, end = cupy.cuda.Event(), cupy.cuda.Event()
-
-    def timed(function, calls: int) -> float:
-        begin.record()
-        for _ in range(calls):
-            function()
-        end.record()
-        end.synchronize()
-        return cupy.cuda.get_elapsed_time(begin, end) * 1e-3 / calls
-
-    counts, times = {}, {name: [] for name in functions}
-    for name, function in functions.items():
-        function()
-        counts[name] = min(10, max(1, round(seconds / timed(function, 1))))
-    for _ in range(rounds):
-        for name, function in functions.items():
-            times[name].append(timed(function, counts[name]))
-    return {name: median(found) for name, found in times.items()}
+LOOPS = [cuda_peaks.PEAKS[x] for x in INSTRUCTIONS.values()] + [PeakLoop("hfma2_broadcast", 4)]
 
 
-def ceilings() -> dict[str, float]:
-    runs = {name: cuda_peaks.peak_run(name, operations) for name, operations in CHAINS.items()}
-    seconds = turns({name: run for name, (run, _) in runs.items()})
-    found = {f"{name}_tflops": runs[name][1] / seconds[name] / 1e12 for name in runs}
-    source = cupy.random.default_rng(0).standard_normal(1 << 28, dtype=np.float32)
+def medians(functions: dict[str, Any], seconds: float = SECONDS) -> dict[str, float]:
+    """Median nanoseconds of a call of each function."""
+    runs = {name: timing.repeated(function) for name, function in functions.items()}
+    return {name: x.median_ns for name, x in timing.times(runs, timing.CudaEvents(), seconds=seconds).items()}
+
+
+def peaks() -> dict[str, float]:
+    rates = cuda_peaks.rates({loop.instance: cuda_peaks.peak_work(loop) for loop in LOOPS})
+    found = {f"{name}_tflops": rate / 1000 for name, rate in rates.items()}
+    source = random_array("float32", (1 << 28,), cupy.random.default_rng(0))
     target = cupy.empty_like(source)
-    copy = turns({"copy": partial(target.data.copy_from_device_async, source.data, source.nbytes)})["copy"]
-    found["copy_tb_per_s"] = 2 * source.nbytes / copy / 1e12
+    copy_ns = medians({"copy": partial(target.data.copy_from_device_async, source.data, source.nbytes)})["copy"]
+    found["copy_tb_per_s"] = 2 * source.nbytes / copy_ns / 1000
     for name, value in found.items():
-        progress(f"{name} {value:.2f}")
+        record.progress(f"{name} {value:.2f}")
     return found
 
 
-def random_batch(name: str, batch: int, size: int, seed: int):
-    generator = cupy.random.default_rng(seed)
-    if name == "int8":
-        return generator.integers(-128, 128, (batch, size, size), dtype=np.int8)
-    x = generator.standard_normal((batch, size, size), dtype=np.float64 if name == "float64" else np.float32)
-    return x.astype(dtypes.dtype_of(name))
+def operands(types: str, shape: tuple[int, ...]):
+    """Random A and B of a family."""
+    family, rng = dtypes.FAMILIES[types], cupy.random.default_rng(0)
+    return [random_array(name, shape, rng) for name in (family.a, family.b)]
 
 
-def peers(types: str, a, b, out) -> dict[str, object]:
+def peers(types: str, a, b, out) -> dict[str, Any]:
     """cuBLAS as CuPy and PyTorch call it, where they have the type."""
     found = {}
     if types in ("f32", "f64", "f16"):
@@ -115,8 +94,8 @@ def peers(types: str, a, b, out) -> dict[str, object]:
             x, y, z = (torch.from_dlpack(v) for v in (a, b, cupy.empty_like(out)))
             found["torch"] = lambda: torch.bmm(x, y, out=z)
     if types == "bf16f32" and torch is not None:
-        # torch.bmm's result is bfloat16: it moves fewer bytes than it is credited for.
-        x, y = (torch.from_dlpack(v.astype(np.float32)).bfloat16() for v in (a, b))
+        # The result of torch.bmm is bfloat16: it moves fewer bytes than are counted for it.
+        x, y = (torch.from_dlpack(dtypes.widened(v, "float32")).bfloat16() for v in (a, b))
         z = torch.empty_like(x)
         found["torch"] = lambda: torch.bmm(x, y, out=z)
     return found
@@ -127,176 +106,151 @@ def checked(types: str, a, b, out) -> bool:
     return verify(types, *(cupy.asnumpy(x[some]) for x in (a, b)), None, cupy.asnumpy(out[some])).holds
 
 
-def batched() -> list[dict[str, object]]:
+def batched() -> list[dict[str, Any]]:
     rows = []
-    for types, sizes in SIZES.items():
-        family = dtypes.FAMILIES[types]
-        for size in sizes:
-            result = dtypes.dtype_of(family.c)
-            batch = ARRAY_BYTES // (size * size * result.itemsize)
-            a, b = (random_batch(family.a, batch, size, seed) for seed in (1, 2))
-            out = cupy.empty((batch, size, size), result)
-            pysimd.matmul(a, b, out=out)
-            holds = checked(types, a, b, out)
-            theirs = peers(types, a, b, out)
-            ours = partial(pysimd.matmul, a, b, out=out)
-            seconds = turns({"pysimd": ours, **theirs})
-            moved = a.nbytes + b.nbytes + out.nbytes
-            rates = {name: moved / s / 1e12 for name, s in seconds.items()}
-            best = max((rates[name] for name in theirs), default=None)
-            row = {
-                "types": types,
-                "size": size,
-                "batch": batch,
-                "tile": tiling(types, size, size, size),
-                "within_bound": holds,
-                "tb_per_s": rates,
-                "over_best_peer": rates["pysimd"] / best if best else None,
-            }
-            rows.append(row)
-            shown = "  ".join(f"{name} {rate:.2f}" for name, rate in rates.items())
-            progress(f"{types} {size}x{size}  TB/s  {shown}  {'' if holds else 'WRONG'}")
-            del a, b, out, theirs
-            cupy.get_default_memory_pool().free_all_blocks()
-            if torch is not None:
-                torch.cuda.empty_cache()
+    for types, size in ((types, size) for types, sizes in SIZES.items() for size in sizes):
+        rows.append(batched_row(types, size))
+        cupy.get_default_memory_pool().free_all_blocks()
+        if torch is not None:
+            torch.cuda.empty_cache()
     return rows
 
 
-def per_call(function, calls: int = 400) -> float:
-    """Microseconds of a call from Python, the GPU's work included, many calls in a row."""
-    for _ in range(20):
-        function()
-    best = []
-    for _ in range(5):
-        cupy.cuda.get_current_stream().synchronize()
-        start = time.perf_counter()
+def batched_row(types: str, size: int) -> dict[str, Any]:
+    dtype = dtypes.dtype_of(dtypes.FAMILIES[types].c)
+    batch = ARRAY_BYTES // (size * size * dtype.itemsize)
+    a, b = operands(types, (batch, size, size))
+    out = cupy.empty((batch, size, size), dtype)
+    pysimd.matmul(a, b, out=out)
+    holds = checked(types, a, b, out)
+    ns = medians({"pysimd": partial(pysimd.matmul, a, b, out=out), **peers(types, a, b, out)})
+    rates = {name: (a.nbytes + b.nbytes + out.nbytes) / x / 1000 for name, x in ns.items()}
+    best = max((rate for name, rate in rates.items() if name != "pysimd"), default=None)
+    shown = "  ".join(f"{name} {rate:.2f}" for name, rate in rates.items())
+    record.progress(f"{types} {size}x{size}  TB/s  {shown}  {'' if holds else 'WRONG'}")
+    return {
+        "types": types,
+        "size": size,
+        "batch": batch,
+        "tile": tiling(types, size, size, size),
+        "within_bound": holds,
+        "tb_per_s": rates,
+        "over_best_peer": rates["pysimd"] / best if best else None,
+    }
+
+
+def microseconds_per_call(functions: dict[str, Any], calls: int = 400) -> dict[str, float]:
+    """Of calls in a row from Python, the work of the GPU included."""
+
+    def run(function, calls: int) -> None:
         for _ in range(calls):
             function()
         cupy.cuda.get_current_stream().synchronize()
-        best.append((time.perf_counter() - start) / calls * 1e6)
-    return median(best)
+
+    runs = {name: partial(run, function) for name, function in functions.items()}
+    for each in runs.values():
+        each(20)
+    samples = timing.interleaved({name: partial(timing.HostClock().ns, x, calls) for name, x in runs.items()}, 5)
+    return {name: median(ns) / 1000 for name, ns in samples.items()}
 
 
-def small() -> list[dict[str, object]]:
+def small() -> list[dict[str, Any]]:
     rows = []
-    for size in SMALL_SIZES:
-        for batch in SMALL_BATCHES:
-            a, b = (random_batch("float32", batch, size, seed) for seed in (1, 2))
-            out = cupy.empty_like(a)
-            pysimd.matmul(a, b, out=out)
-            holds = checked("f32", a, b, out)
-            calls = {
-                "pysimd": partial(pysimd.matmul, a, b),
-                "pysimd_out": partial(pysimd.matmul, a, b, out=out),
-                "cupy": partial(cupy.matmul, a, b),
-                "cupy_out": partial(cupy.matmul, a, b, out=out),
-            }
-            if torch is not None:
-                x, y = torch.from_dlpack(a), torch.from_dlpack(b)
-                calls["torch"] = partial(torch.bmm, x, y)
-            times = {name: per_call(call) for name, call in calls.items()}
-            rows.append({"size": size, "batch": batch, "within_bound": holds, "us_per_call": times})
-            progress(f"f32 {size}x{size} batch {batch}  us  " + "  ".join(f"{n} {t:.1f}" for n, t in times.items()))
+    for size, batch in itertools.product(SMALL_SIZES, SMALL_BATCHES):
+        a, b = operands("f32", (batch, size, size))
+        out = cupy.empty_like(a)
+        pysimd.matmul(a, b, out=out)
+        holds = checked("f32", a, b, out)
+        calls = {
+            "pysimd": partial(pysimd.matmul, a, b),
+            "pysimd_out": partial(pysimd.matmul, a, b, out=out),
+            "cupy": partial(cupy.matmul, a, b),
+            "cupy_out": partial(cupy.matmul, a, b, out=out),
+        }
+        if torch is not None:
+            calls["torch"] = partial(torch.bmm, torch.from_dlpack(a), torch.from_dlpack(b))
+        times = microseconds_per_call(calls)
+        rows.append({"size": size, "batch": batch, "within_bound": holds, "us_per_call": times})
+        shown = "  ".join(f"{name} {us:.1f}" for name, us in times.items())
+        record.progress(f"f32 {size}x{size} batch {batch}  us  {shown}")
     return rows
 
 
-def tiles() -> list[dict[str, object]]:
+def against_peak(work: Work, loop: PeakLoop | None) -> dict[str, Any]:
+    """The fields of a row: operations per second of a launch, and its peak."""
+    works = {"work": work} | ({"peak": cuda_peaks.peak_work(loop)} if loop else {})
+    rates = {name: rate / 1000 for name, rate in cuda_peaks.rates(works).items()}
+    return {
+        "tflops": rates["work"],
+        "peak": loop.instance if loop else None,
+        "peak_tflops": rates.get("peak"),
+        "part_of_peak": rates["work"] / rates["peak"] if loop else None,
+    }
+
+
+def said(row: dict[str, Any]) -> str:
+    part = f"{row['part_of_peak']:.1%} of {row['peak']}" if row["peak"] else ""
+    return f"{row['tflops']:.1f} TFLOP/s  {part}"
+
+
+def tiles() -> list[dict[str, Any]]:
     """All tiles share one panel of A and one of B: broadcast batches, as any caller may pass them."""
     rows = []
     for kernel in pysimd.kernels("cuda", available=True):
-        ceiling = cuda_peaks.PEAKS.get(table.BY_NAME[kernel.name].instruction)
+        loop = cuda_peaks.PEAKS.get(table.BY_NAME[kernel.name].instruction)
         # Panels of 64 KiB at most each.
         k = min(4096, 65_536 // (max(kernel.mr, kernel.nr) * kernel.a_dtype.itemsize))
         found = []
-        for packed_a, columns_b in ((False, False), (False, True), (True, False), (True, True)):
-            runs = {"kernel": cuda_tiles.tile_run(kernel, k, packed_a=packed_a, columns_b=columns_b)}
-            if ceiling:
-                runs["ceiling"] = cuda_peaks.peak_run(*ceiling)
-            seconds = turns({name: run for name, (run, _) in runs.items()})
-            rates = {name: runs[name][1] / seconds[name] / 1e12 for name in runs}
+        for packed_a, columns_b in itertools.product((False, True), repeat=2):
             row = {
                 "kernel": kernel.name,
                 "k": k,
                 "a": "packed panel" if packed_a else "rows",
                 "b": "columns" if columns_b else "rows",
-                "tflops": rates["kernel"],
-                "ceiling": ceiling[0] if ceiling else None,
-                "ceiling_tflops": rates.get("ceiling"),
-                "part_of_ceiling": rates["kernel"] / rates["ceiling"] if ceiling else None,
             }
-            found.append(row)
+            work = cuda_tiles.tile_work(kernel, k, packed_a=packed_a, columns_b=columns_b)
+            found.append(row | against_peak(work, loop))
         rows += found
         best = max(found, key=lambda row: row["tflops"])
-        part = f"{best['part_of_ceiling']:.1%} of {best['ceiling']}" if ceiling else ""
-        progress(f"{kernel.name}  {best['tflops']:.1f} TFLOP/s  {part}  (A {best['a']}, B {best['b']})")
+        record.progress(f"{kernel.name}  {said(best)}  (A {best['a']}, B {best['b']})")
     return rows
 
 
-def register_tiles() -> list[dict[str, object]]:
+def register_tiles() -> list[dict[str, Any]]:
     """The tiles that the ladder is made of, on panels in shared memory."""
     rows = []
-    ceiling_of = {"f32": "FFMA", "f16": "HFMA2", "i8i32": "IDP.4A"}
-    for types, (_, shapes) in cuda_tiles.REGISTER_TILES.items():
-        name, operations = cuda_peaks.PEAKS[ceiling_of[types]]
-        for shape in shapes:
-            runs = {
-                "tile": cuda_tiles.register_tile_run(types, shape),
-                "ceiling": cuda_peaks.peak_run(name, operations),
-            }
-            seconds = turns({label: run for label, (run, _) in runs.items()})
-            rates = {label: runs[label][1] / seconds[label] / 1e12 for label in runs}
-            part = rates["tile"] / rates["ceiling"]
-            tile, warps, lanes = (f"{x}x{y}" for x, y in zip(shape[::2], shape[1::2], strict=True))
-            rows.append(
-                {
-                    "types": types,
-                    "tile": tile,
-                    "warps": warps,
-                    "lanes": lanes,
-                    "tflops": rates["tile"],
-                    "ceiling": name,
-                    "ceiling_tflops": rates["ceiling"],
-                    "part_of_ceiling": part,
-                }
-            )
-            progress(f"{types} {tile} on panels in shared memory  {rates['tile']:.1f} TFLOP/s  {part:.1%} of {name}")
+    for types, tile in ((types, tile) for types, tiles in cuda_tiles.REGISTER_TILES.items() for tile in tiles):
+        row = {
+            "types": types,
+            "tile": f"{tile.mr}x{tile.nr}",
+            "warps": f"{tile.warps_m}x{tile.warps_n}",
+            "lanes": f"{tile.lanes_m}x{tile.lanes_n}",
+        }
+        work = cuda_tiles.register_tile_work(types, tile)
+        rows.append(row | against_peak(work, cuda_peaks.PEAKS[INSTRUCTIONS[types]]))
+        record.progress(f"{types} {row['tile']} on panels in shared memory  {said(rows[-1])}")
     return rows
 
 
-def gemms() -> list[dict[str, object]]:
-    """The rungs on words of two halves and four bytes, at large sizes, beside the chain of their instruction."""
+def gemms() -> list[dict[str, Any]]:
+    """The rungs on words of two f16 and of four int8, at large sizes."""
     rows = []
-    for rung in (rung for rung in pysimd.rungs() if rung.available and rung.types != "f32"):
-        name, operations = cuda_peaks.PEAKS["HFMA2" if rung.types == "f16" else "IDP.4A"]
-        family = pysimd.dtypes.FAMILIES[rung.types]
-        for size in (1024, 2048, 4096, 8192):
-            a, b = (random_batch(family.a, 1, size, seed)[0] for seed in (1, 2))
-            out = cupy.empty((size, size), family.c)
-            run = cuda_ladder.prepared(rung, a, b, out)
-            run()
-            holds = verify(rung.types, *(cupy.asnumpy(x) for x in (a[-16:], b)), None, cupy.asnumpy(out[-16:])).holds
-            chain, chain_operations = cuda_peaks.peak_run(name, operations)
-            seconds = turns({"rung": run, "ceiling": chain})
-            rate, ceiling = 2e-12 * size**3 / seconds["rung"], chain_operations / seconds["ceiling"] / 1e12
-            rows.append(
-                {
-                    "rung": rung.name,
-                    "types": rung.types,
-                    "size": size,
-                    "within_bound": holds,
-                    "tflops": rate,
-                    "ceiling": name,
-                    "ceiling_tflops": ceiling,
-                    "part_of_ceiling": rate / ceiling,
-                }
-            )
-            progress(f"{rung.name} {size}  {rate:.1f} TFLOP/s  {rate / ceiling:.1%} of {name}")
+    rungs = [rung for rung in pysimd.rungs() if rung.available and rung.types in ("f16", "i8i32")]
+    for rung, size in itertools.product(rungs, (1024, 2048, 4096, 8192)):
+        a, b = operands(rung.types, (size, size))
+        out = cupy.empty((size, size), dtypes.dtype_of(dtypes.FAMILIES[rung.types].c))
+        launch = cuda_ladder.prepared(rung, a, b, out)
+        launch()
+        holds = verify(rung.types, *(cupy.asnumpy(x) for x in (a[-16:], b)), None, cupy.asnumpy(out[-16:])).holds
+        row = {"rung": rung.name, "types": rung.types, "size": size, "within_bound": holds}
+        work = Work(launch, 2.0 * size**3)
+        rows.append(row | against_peak(work, cuda_peaks.PEAKS[INSTRUCTIONS[rung.types]]))
+        record.progress(f"{rung.name} {size}  {said(rows[-1])}")
     return rows
 
 
 SECTIONS = {
-    "ceilings": ceilings,
+    "peaks": peaks,
     "batched": batched,
     "small": small,
     "tiles": tiles,
@@ -306,18 +260,12 @@ SECTIONS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, help="write the figures here, as JSON")
-    parser.add_argument("--sections", nargs="+", default=list(SECTIONS))
+    parser = record.parser(__doc__)
+    parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=list(SECTIONS), metavar="SECTION")
     options = parser.parse_args()
-    reason = pysimd.backends()[1].reason
-    if reason:
-        parser.exit(1, f"{reason}\n")
-    document = {
-        "machine": machine() | {"torch": getattr(torch, "__version__", None)},
-        **{name: SECTIONS[name]() for name in options.sections},
-    }
-    deliver(document, options.out)
+    record.need_cuda(parser)
+    machine = record.gpu() | {"torch": getattr(torch, "__version__", None)}
+    record.write(machine, options.out, **{name: SECTIONS[name]() for name in options.sections})
 
 
 if __name__ == "__main__":

@@ -1,33 +1,27 @@
 """The HIP kernels on an NVIDIA GPU: ``python benchmarks/hip_on_nvidia.py [--out FILE.json]``.
 
-All but those of AMD's matrix units are written so that NVRTC takes them too (hip_kernels/amd.h steps aside, halves.h
-has a branch). They are compiled by CuPy, launched with the HIP backend's own layouts, grids and arguments, and every
-result is compared with the exact product: a real GPU under the source and the host code, if not the one they are for.
-Not a measurement of speed. PYSIMD_COMMIT names the commit where git cannot.
+NVRTC compiles all of them but those of AMD's matrix units (hip_kernels/amd.h is empty for it, halves.h has a branch).
+They are launched with the layouts, grids and arguments of the HIP backend, and every result is compared with the exact
+product: source and host code run on a real GPU, though not on one of AMD. Speed is not measured. PYSIMD_COMMIT names
+the commit where git cannot.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import json
-import os
-import platform
-import subprocess
 import sys
-from datetime import date
-from pathlib import Path
 
 import cupy
 import numpy as np
+import record
 from pysimd.hip_kernels import table
 
-import pysimd
 from pysimd import dtypes, sources
 from pysimd.backends.gpu import batched
 from pysimd.backends.gpu.launches import CALL, CallOperands
 from pysimd.backends.hip import tiles as hip_tiles
 from pysimd.backends.hip.implementation import HIP
+from pysimd.bench.data import random_array
 from pysimd.bench.verify import verify
 
 PORTABLE = [row for row in table.KERNELS if row.requires == "gfx900"]
@@ -36,14 +30,11 @@ SMALL = [(m, k, n) for m, k, n in itertools.product((3, 4, 8, 16), (1, 4, 7, 16)
 
 
 def operand(rng: np.random.Generator, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """Random values; of floats no product is denormal, which the bound knows nothing of."""
+    """Random values; no product of floats is denormal, since the error bound does not cover underflow."""
     if dtype.kind == "i":
-        limits = np.iinfo(dtype)
-        return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+        return random_array(dtype.name, shape, rng)
     values = (rng.uniform(0.25, 2, shape) * rng.choice([-1, 1], shape)).astype(np.float32)
-    if dtype.name == "uint16":
-        return (values.view(np.uint32) >> 16).astype(np.uint16)
-    return values.astype(dtype)
+    return dtypes.bits_of_float32(values) if dtype.name == "uint16" else values.astype(dtype)
 
 
 LAYOUTS = {
@@ -104,7 +95,7 @@ def check_kernel(row: table.Kernel, compiled: Compiled, rng) -> dict[str, object
 
 
 def check_batched(types: str, compiled: Compiled, rng) -> dict[str, object]:
-    """Small products as ``matmul`` does them: contiguous, strided, shared."""
+    """Small products as ``matmul`` does them: contiguous, strided, broadcast."""
     family = dtypes.FAMILIES[types]
     of_a, of_b, of_c = (dtypes.dtype_of(x) for x in (family.a, family.b, family.c))
     of_a, of_b = (np.dtype(np.uint16) if x == "bfloat16" else d for x, d in ((family.a, of_a), (family.b, of_b)))
@@ -144,38 +135,18 @@ def _row(name, entries, cases, worst, wrong) -> dict[str, object]:
     }
 
 
-def machine() -> dict[str, object]:
-    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    return {
-        "device": cupy.cuda.runtime.getDeviceProperties(0)["name"].decode(),
-        "driver": cupy.cuda.runtime.driverGetVersion(),
-        "nvrtc": list(cupy.cuda.nvrtc.getVersion()),
-        "cupy": cupy.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-        "pysimd": pysimd.__version__,
-        "commit": os.environ.get("PYSIMD_COMMIT") or git.stdout.strip() or "unknown",
-        "date": date.today().isoformat(),
-    }
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, help="JSON file to write")
+    parser = record.parser(__doc__)
     options = parser.parse_args()
+    record.need_cuda(parser)
     rng, compiled, rows = np.random.default_rng(0), Compiled(), []
     for row in PORTABLE:
-        print(row.name, "...", file=sys.stderr, flush=True)
+        record.progress(row.name, "...")
         rows.append(check_kernel(row, compiled, rng))
     for types in HIP.offered:
-        print(types, "...", file=sys.stderr, flush=True)
+        record.progress(types, "...")
         rows.append(check_batched(types, compiled, rng))
-    document = {"schema": 1, "machine": machine(), "rows": rows}
-    text = json.dumps(document, indent=1) + "\n"
-    if options.out:
-        options.out.write_text(text)
-    else:
-        print(text, end="")
+    record.write(record.gpu(), options.out, rows=rows)
     return 0 if all(row["all_within_bound"] for row in rows) else 1
 
 

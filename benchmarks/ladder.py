@@ -1,33 +1,33 @@
-"""The GPU GEMM ladder beside cuBLAS: ``python benchmarks/ladder.py [--out FILE.json]``.
+"""The GPU GEMM ladder against cuBLAS: ``python benchmarks/ladder.py [--out FILE.json]``.
 
-All rungs of a family (``--types``) and cuBLAS take turns at each size, m = n = k, on random operands that are larger
-than the second-level cache in all; each result is checked against float64 before it is timed. Figures are medians of
-times between two events on the GPU. That cuBLAS computes float32 in float32 is seen from its error: with TF32 it would
-be some thousand times as large, and outside the bound. For 16-bit operands it is asked for float sums, with a C of
-floats and with one of 16 bits.
+At each size, m = n = k, samples of all rungs of a family (``--types``) and of cuBLAS are interleaved, on random
+operands that exceed L2 in all; each result is checked against float64 before it is timed. Figures are medians of times
+between two events on the GPU. The error of cuBLAS shows that it computes float32 in float32: with TF32 it would be some
+thousand times as large, and outside the bound. For 16-bit operands cuBLAS is asked to accumulate in f32, with a C of
+f32 and with one of 16 bits.
 
-``--counters`` runs every rung once under Nsight Compute (``ncu``) instead, and records what its counters say, per
-multiply-add or as a share; ``--once RUNG ... --size N`` is what ncu is given. PYSIMD_COMMIT names the commit where git
-cannot.
+``--counters`` runs every rung once under Nsight Compute (``ncu``) instead, and records its counters, per multiply-add
+or as a share; ``--once RUNG ... --size N`` is what ncu is given. PYSIMD_COMMIT names the commit where git cannot.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
+from typing import Any
 
 import cupy
 import numpy as np
-from gpu_record import deliver, machine, output
+import record
 
 import pysimd
+from pysimd import dtypes
 from pysimd.backends.cuda.ladder import rungs as cuda_ladder
-from pysimd.bench import ladder as ladder_report
-from pysimd.bench import ladder_times
+from pysimd.bench import ladder
+from pysimd.bench.data import random_array
 
 SIZES = (1024, 2048, 4096, 8192)
 
@@ -49,26 +49,30 @@ COUNTERS = {
     "stall_queue": "smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio",
     "stall_barrier": "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio",
 }
-"""What is recorded of a launch, and the metric of Nsight Compute that it is. Stalls are warps that wait, on average,
-whenever an instruction is issued: for global memory, for shared memory, for the queue to either, at a barrier."""
+"""What is recorded of a launch, and its metric of Nsight Compute. Stalls are stalled warps per issued instruction: for
+global memory (long scoreboard), for shared memory (short scoreboard), for the memory queue (MIO throttle), and at a
+barrier."""
 
 
 def clocks() -> str:
-    """What the driver says of clocks and power while the GPU has just worked; empty if it does not."""
-    return output("nvidia-smi", "--query-gpu=clocks.sm,clocks.mem,power.draw,temperature.gpu", "--format=csv,noheader")
+    """Clocks, power and temperature from the driver right after the measurement; empty if it does not report them."""
+    return record.output_of(
+        "nvidia-smi", "--query-gpu=clocks.sm,clocks.mem,power.draw,temperature.gpu", "--format=csv,noheader"
+    )
 
 
-def once(names: list[str], size: int) -> None:
+def once(names: Sequence[str], size: int) -> None:
     rng, out = cupy.random.default_rng(0), cupy.empty((size, size), np.float32)
     for name in names:
         rung = pysimd.rung(name)
-        a, b = (ladder_times.operand(rng, rung.types, (size, size)) for _ in range(2))
+        family = dtypes.FAMILIES[rung.types]
+        a, b = (random_array(x, (size, size), rng) for x in (family.a, family.b))
         cuda_ladder.prepared(rung, a, b, out)()
     cupy.cuda.get_current_stream().synchronize()
 
 
-def counters(size: int, types: list[str]) -> list[dict[str, object]]:
-    """Of each rung of these families, from one launch of it under ncu."""
+def counters(size: int, types: Sequence[str]) -> list[dict[str, Any]]:
+    """Counters of each rung of these families, from one launch of it under ncu."""
     names = [rung.name for rung in pysimd.rungs() if rung.available and rung.types in types]
     pattern = "|".join(f"{name}$" for name in names)
     own = [sys.executable, __file__, "--size", str(size), "--once", *names]
@@ -86,36 +90,31 @@ def counters(size: int, types: list[str]) -> list[dict[str, object]]:
     return [{"name": name, "size": size, **found.get(name, {})} for name in names]
 
 
-def times(sizes: list[int], seconds: float, types: list[str]) -> dict[str, object]:
-    rows, ceilings = ladder_report.measure(sizes, seconds, lambda text: print(text, file=sys.stderr, flush=True), types)
+def times(sizes: Sequence[int], seconds: float, types: Sequence[str]) -> dict[str, Any]:
+    rows, peaks = ladder.measure(sizes, seconds, record.progress, types)
     for row in rows:
-        print(f"{row.size:6} {row.name:18} {row.tflops:7.2f} {row.percent_of_cublas:6.1f} %", file=sys.stderr)
-    after = clocks()
-    rows = [asdict(row) for row in rows]
-    return {"machine": machine(), "clocks_after": after, "ceiling_tflops": ceilings, "rows": rows}
+        record.progress(f"{row.size:6} {row.name:18} {row.tflops:7.2f} {row.percent_of_cublas:6.1f} %")
+    return {"clocks_after": clocks(), "peak_tflops": peaks, "rows": [asdict(row) for row in rows]}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, help="write the figures here, as JSON")
+    parser = record.parser(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--types", type=lambda text: text.split(","), default=["f32"], help="f32,f16f32,bf16f32 (f32)")
-    parser.add_argument("--seconds", type=float, default=0.3, help="for each contender at each size (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=0.3, help="for each rung at each size (%(default)s)")
     parser.add_argument("--counters", action="store_true", help="what the hardware counts, instead of times")
     parser.add_argument("--once", metavar="RUNG", nargs="+", help="run these rungs once, for a profiler")
     parser.add_argument("--size", type=int, default=2048, help="of --counters and --once (%(default)s)")
     options = parser.parse_args()
-    reason = pysimd.backends()[1].reason
-    if reason:
-        parser.exit(1, f"{reason}\n")
+    record.need_cuda(parser)
     if options.once:
         once(options.once, options.size)
         return
     if options.counters:
-        document = {"machine": machine(), "counters": counters(options.size, options.types)}
+        sections = {"counters": counters(options.size, options.types)}
     else:
-        document = times(options.sizes, options.seconds, options.types)
-    deliver(document, options.out)
+        sections = times(options.sizes, options.seconds, options.types)
+    record.write(record.gpu(), options.out, **sections)
 
 
 if __name__ == "__main__":

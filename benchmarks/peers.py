@@ -1,7 +1,7 @@
 """The peers of a CPU benchmark: NumPy always; PyTorch, Numba, Eigen and LIBXSMM where they are installed.
 
-A peer is a function ``f(a, b, out, calls)`` on C-contiguous float32 batches, which does the product ``calls`` times;
-the compiled ones repeat it in C, the Python ones from Python, as they would be used.
+A peer is a function of C-contiguous float32 batches ``(a, b, out)`` that gives a ``timing.Run`` of ``out = a @ b``. The
+compiled peers repeat the product in C, the others are called from Python, as they would be used.
 """
 
 from __future__ import annotations
@@ -10,34 +10,31 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from cffi import FFI
 
+from pysimd.bench.timing import Run, repeated
+
+Peer = Callable[[np.ndarray, np.ndarray, np.ndarray], Run]
+
 EIGEN = next((p for p in ("/usr/include/eigen3", "/usr/local/include/eigen3") if Path(p).is_dir()), None)
 LIBXSMM = os.environ.get("LIBXSMM_ROOT")  # holds include/ and lib/
 
 
-def peers() -> dict[str, object]:
-    """Name with version, to function; NumPy first."""
-    found = {f"numpy {np.__version__}": repeated(lambda a, b, out: np.matmul(a, b, out=out))}
-    for make in (_torch, _numba, _compiled):
-        found.update(make())
-    return found
+def peers() -> dict[str, Peer]:
+    """Peers by name with version; NumPy first."""
+    return {f"numpy {np.__version__}": _numpy, **_torch(), **_numba(), **_compiled()}
 
 
-def repeated(function):
-    """A peer that is called from Python, once for each product of the batch."""
-
-    def call(a, b, out, calls):
-        for _ in range(calls):
-            function(a, b, out)
-
-    return call
+def _numpy(a, b, out) -> Run:
+    return repeated(partial(np.matmul, a, b, out=out))
 
 
-def _torch():
+def _torch() -> dict[str, Peer]:
     try:
         import torch
     except ImportError:
@@ -47,10 +44,10 @@ def _torch():
     def bmm(a, b, out):
         torch.bmm(torch.from_numpy(a), torch.from_numpy(b), out=torch.from_numpy(out))
 
-    return {f"torch.bmm {torch.__version__}": repeated(bmm)}
+    return {f"torch.bmm {torch.__version__}": lambda a, b, out: repeated(partial(bmm, a, b, out))}
 
 
-def _numba():
+def _numba() -> dict[str, Peer]:
     try:
         import numba
     except ImportError:
@@ -66,10 +63,10 @@ def _numba():
                         x += a[i, r, p] * b[i, p, s]
                     out[i, r, s] = x
 
-    return {f"numba {numba.__version__}": repeated(loops)}
+    return {f"numba {numba.__version__}": lambda a, b, out: repeated(partial(loops, a, b, out))}
 
 
-def _compiled():
+def _compiled() -> dict[str, Peer]:
     """Eigen and LIBXSMM, compiled with -O3 -march=native from peers.cpp."""
     compiler = shutil.which("g++") or shutil.which("c++")
     if compiler is None or not (EIGEN or LIBXSMM):
@@ -87,14 +84,18 @@ def _compiled():
         ffi.cdef(f"int {name}(int size, const float *a, const float *b, float *c, long n, long calls);")
     lib = ffi.dlopen(str(library))
 
-    def wrap(name):
+    def peer(name: str) -> Peer:
         function = getattr(lib, name)
 
-        def call(a, b, out, calls):
+        def with_operands(a, b, out) -> Run:
             pointers = [ffi.cast("float *", ffi.from_buffer(x)) for x in (a, b, out)]
-            if not function(a.shape[-1], *pointers, len(a), calls):
-                raise ValueError(f"{name} was not compiled for {a.shape[-1]}x{a.shape[-1]}")
 
-        return call
+            def run(calls: int) -> None:
+                if not function(a.shape[-1], *pointers, len(a), calls):
+                    raise ValueError(f"{name} was not compiled for {a.shape[-1]}x{a.shape[-1]}")
 
-    return {name.removesuffix("_f32"): wrap(name) for name in names}
+            return run
+
+        return with_operands
+
+    return {name.removesuffix("_f32"): peer(name) for name in names}

@@ -7,86 +7,82 @@ markers ``bench:begin`` and ``bench:end`` of README.md.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Any
+
+import record
 
 import pysimd
 
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results"
-BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+PAGE = record.ROOT / "README.md"
+PLOT = record.RESULTS / "cpu_batched.png"
 
 
 def short(name: str) -> str:
-    """A contender's name without its version."""
+    """A name without its version."""
     return name.split(" 2.")[0].split(" 0.")[0]
 
 
-def contenders(rows) -> list[str]:
+def contenders(rows: list[dict[str, Any]]) -> list[str]:
     """All names, ours first."""
     names = dict.fromkeys(name for row in rows for name in row["median_ns"])
     return sorted(names, key=lambda name: not name.startswith("pysimd"))
 
 
-def table(document) -> str:
-    rows = document["batched"]
+def batched(document: dict[str, Any]) -> list[str]:
+    """The products of pysimd and of its peers."""
+    rows, machine = document["batched"], document["machine"]
     names = contenders(rows)
-    head = ["product", "batch", *map(short, names), "floor: fma", "floor: memory"]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    headers = ["product", "batch", *map(short, names), "floor: fma", "floor: memory"]
+    lines = []
     for row in rows:
         cells = [f"{row['size']}x{row['size']}", f"{row['batch']:,}"]
         cells += [f"{row['median_ns'][n]:.1f}" if n in row["median_ns"] else "" for n in names]
-        cells += [f"{row['fma_limit_ns']:.1f}", f"{row['memory_limit_ns']:.1f}"]
-        lines.append("| " + " | ".join(cells) + " |")
-    machine = document["machine"]
+        lines.append([*cells, f"{row['fma_limit_ns']:.1f}", f"{row['memory_limit_ns']:.1f}"])
     versions = ", ".join(n for n in names if not n.startswith("pysimd"))
     calls = document["one"][0]["median_ns"]
-    return "\n".join(
-        [
-            "float32, nanoseconds per product, one thread, median of 25 turns with all contenders in one run; lower is "
-            f"better. {machine['device']} with {features(machine)}, {versions}, NumPy on {machine['numpy_blas'][0]}; "
-            f"{machine['date']}, commit {machine['commit']}.",
-            "",
-            *lines,
-            "",
-            "The floors are what this machine takes for the multiply-adds alone and for moving A, B and C alone. "
-            '"pysimd" is called from Python, which costs the smallest batches most; "pysimd in C" is repeated below '
-            "Python, as Eigen and LIBXSMM are.",
-            "",
-            f"One 4x4 product from Python: numpy.matmul(out=) {calls['numpy.matmul(out=)']:.0f} ns, "
-            f"pysimd.matmul(out=) {calls['pysimd.matmul(out=)']:.0f} ns, "
-            f"a bound kernel {calls['pysimd bound']:.0f} ns.",
-            "",
-            "![time per product](benchmarks/results/cpu_batched.png)",
-        ]
-    )
+    return [
+        "float32, nanoseconds per product, one thread, median of 25 samples, interleaved in one run; lower is better. "
+        f"{machine['device']} with {features(machine)}, {versions}, NumPy on {machine['numpy_blas'][0]}; "
+        f"{machine['date']}, commit {machine['commit']}.",
+        "",
+        *record.table(headers, lines),
+        "",
+        "The floors are what this machine takes for the multiply-adds alone and for moving A, B and C alone. "
+        '"pysimd" is called from Python, which costs the smallest batches most; "pysimd in C" is repeated in C, as '
+        "Eigen and LIBXSMM are.",
+        "",
+        f"One 4x4 product from Python: numpy.matmul(out=) {calls['numpy.matmul(out=)']:.0f} ns, "
+        f"pysimd.matmul(out=) {calls['pysimd.matmul(out=)']:.0f} ns, "
+        f"a bound kernel {calls['pysimd bound']:.0f} ns.",
+        "",
+        f"![time per product](benchmarks/results/{PLOT.name})",
+    ]
 
 
-def tiles(document) -> str:
-    """The kernels that fill their registers beside the peak of their instructions."""
-    by_family = {}
+def tiles(document: dict[str, Any]) -> list[str]:
+    """The kernels that fill the register file, compared with the peak of their instructions."""
+    by_family: dict[tuple[str, str], tuple[int, Any]] = {}
     for row in document["tiles"]:
         kernel = pysimd.kernel(row["kernel"])
         key = (kernel.target, kernel.types)
         if kernel.form == "outer" and kernel.target != "generic":
             by_family[key] = max(by_family.get(key, (0, None)), (kernel.mr * kernel.nr, row), key=lambda x: x[0])
-    lines = ["| kernel | GFLOP/s | peak | % |", "|---|---|---|---|"]
-    for _, row in by_family.values():
-        lines.append(
-            f"| `{row['kernel']}` | {row['gflops']:.0f} | {row['peak_gflops']:.0f} | {row['percent_of_peak']:.1f} |"
-        )
+    headers = ["kernel", "GFLOP/s", "peak", "%"]
+    lines = [
+        [f"`{row['kernel']}`", f"{row['gflops']:.0f}", f"{row['peak_gflops']:.0f}", f"{row['percent_of_peak']:.1f}"]
+        for _, row in by_family.values()
+    ]
     machine = document["machine"]
-    return "\n".join(
-        [
-            "The largest tile of each target and type on packed panels in cache, K = 256, beside a chain "
-            "of multiply-adds that loads nothing (GOP/s for integers; one core of an "
-            f"{machine['device']}, {machine['date']}):",
-            "",
-            *lines,
-            "",
-            "SSE has no broadcast load: a shuffle for each element of A takes a port of multiply and add.",
-        ]
-    )
+    return [
+        "The largest tile of each target and type on packed panels in cache, K = 256, compared with the peak: "
+        "independent multiply-adds in registers that load nothing (GOP/s for integers; one core of an "
+        f"{machine['device']}, {machine['date']}):",
+        "",
+        *record.table(headers, lines),
+        "",
+        "SSE has no broadcast load: a shuffle for each element of A takes a port of multiply and add.",
+    ]
 
 
 def features(machine) -> str:
@@ -120,15 +116,15 @@ def plot(document, path: Path) -> None:
     figure.savefig(path, dpi=130)
 
 
+def rendered(page: str) -> str:
+    """The page with what was recorded."""
+    lines = [*batched(record.read("cpu")), "", *tiles(record.read("cpu_quiet"))]
+    return record.replaced(page, "\n".join(lines))
+
+
 def main() -> None:
-    document = json.loads((RESULTS / "cpu.json").read_text())
-    quiet = json.loads((RESULTS / "cpu_quiet.json").read_text())
-    plot(document, RESULTS / "cpu_batched.png")
-    readme = ROOT / "README.md"
-    text = readme.read_text()
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    readme.write_text(f"{before}{BEGIN}\n{table(document)}\n\n{tiles(quiet)}\n{END}{after}")
+    plot(record.read("cpu"), PLOT)
+    PAGE.write_text(rendered(PAGE.read_text()))
 
 
 if __name__ == "__main__":

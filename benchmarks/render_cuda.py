@@ -6,16 +6,11 @@ between the markers ``bench:begin`` and ``bench:end`` of docs/cuda.md.
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from typing import Any
 
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results" / "cuda_micro_h200.json"
-BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+import record
 
-
-def table(head, rows) -> list[str]:
-    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(row) + " |" for row in rows)]
+PAGE = record.ROOT / "docs" / "cuda.md"
 
 
 def rate(row, name: str) -> str:
@@ -23,72 +18,90 @@ def rate(row, name: str) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
-def beside_ceiling(row) -> list[str]:
-    return [f"{row['tflops']:.1f}", f"{row['ceiling_tflops']:.1f}", f"{row['part_of_ceiling']:.1%}"]
+def against_peak(row) -> list[str]:
+    return [f"{row['tflops']:.1f}", f"{row['peak_tflops']:.1f}", f"{row['part_of_peak']:.1%}"]
 
 
-def text(document) -> str:
-    machine, ceilings = document["machine"], document["ceilings"]
-    batched = []
+def batched(document: dict[str, Any]) -> list[str]:
+    lines = []
     for row in document["batched"]:
         gain = f"{row['over_best_peer']:.1f}" if row["over_best_peer"] else ""
         rates = (rate(row, name) for name in ("pysimd", "cupy", "torch"))
-        batched.append([row["types"], f"{row['size']}x{row['size']}", *rates, gain])
+        lines.append([row["types"], f"{row['size']}x{row['size']}", *rates, gain])
+    return record.table(["types", "product", "pysimd", "cupy.matmul", "torch.bmm", "times the best peer"], lines)
+
+
+def small(document: dict[str, Any]) -> list[str]:
     calls = ("pysimd_out", "cupy_out", "pysimd", "cupy", "torch")
-    small = [
+    lines = [
         [f"{row['size']}x{row['size']}", f"{row['batch']:,}", *(f"{row['us_per_call'][name]:.1f}" for name in calls)]
         for row in document["small"]
     ]
+    return record.table(["product", "batch", "pysimd, out=", "cupy, out=", "pysimd", "cupy", "torch.bmm"], lines)
+
+
+def tiles(document: dict[str, Any]) -> list[str]:
+    """The best layout of every kernel."""
     best = {}
     for row in document["tiles"]:
         if row["kernel"] not in best or row["tflops"] > best[row["kernel"]]["tflops"]:
             best[row["kernel"]] = row
-    tiles = []
+    lines = []
     for name, row in best.items():
-        ceiling = [f"{row['ceiling_tflops']:.1f}", f"{row['part_of_ceiling']:.0%}"] if row["ceiling"] else ["", ""]
-        tiles.append([f"`{name}`", f"{row['tflops']:.1f}", *ceiling, f"A {row['a']}, B {row['b']}"])
-    register_tiles = [[row["types"], row["tile"], *beside_ceiling(row)] for row in document["register_tiles"]]
-    gemms = [[f"`{row['rung']}`", f"{row['size']:,}", *beside_ceiling(row)] for row in document["gemms"]]
-    return "\n".join(
-        [
-            f"{machine['device']}, CUDA {machine['cuda_runtime'] // 1000}.{machine['cuda_runtime'] % 1000 // 10}, CuPy "
-            f"{machine['cupy']}, cuBLAS {machine['cublas']}, PyTorch {machine['torch']}; {machine['date']}, commit "
-            f"{machine['commit']}. In the same run a device-to-device copy moved {ceilings['copy_tb_per_s']:.2f} TB/s; "
-            f"chains of FFMA ran at {ceilings['ffma_tflops']:.1f} TFLOP/s, of HFMA2 at {ceilings['hfma2_tflops']:.1f} "
-            f"({ceilings['hfma2_broadcast_tflops']:.1f} with one factor taken twice from half a register), of dp4a at "
-            f"{ceilings['dp4a_tflops']:.1f} TOP/s.",
-            "",
-            "Batched products, terabytes of A, B and C per second, arrays of 1.2 GB:",
-            "",
-            *table(["types", "product", "pysimd", "cupy.matmul", "torch.bmm", "times the best peer"], batched),
-            "",
-            "`torch.bmm` gives bfloat16 for bfloat16 and moves fewer bytes than it is credited for. Neither has int8.",
-            "",
-            "Small batches of float32, microseconds per call from Python, many calls in a row:",
-            "",
-            *table(["product", "batch", "pysimd, out=", "cupy, out=", "pysimd", "cupy", "torch.bmm"], small),
-            "",
-            "Kernels on two panels that all tiles share, TFLOP/s or TOP/s, in the best of four layouts:",
-            "",
-            *table(["kernel", "measured", "ceiling", "part", "layout"], tiles),
-            "",
-            "Register tiles on panels in shared memory, K = 32,768 words (`gpu_kernels/tile_rate.cu`):",
-            "",
-            *table(["types", "tile of a thread", "measured", "ceiling", "part"], register_tiles),
-            "",
-            "Products without tensor cores, m = n = k, beside the chain of the same instruction:",
-            "",
-            *table(["rung", "size", "measured", "ceiling", "part"], gemms),
-        ]
-    )
+        peak = [f"{row['peak_tflops']:.1f}", f"{row['part_of_peak']:.0%}"] if row["peak"] else ["", ""]
+        lines.append([f"`{name}`", f"{row['tflops']:.1f}", *peak, f"A {row['a']}, B {row['b']}"])
+    return record.table(["kernel", "measured", "peak", "part", "layout"], lines)
+
+
+def register_tiles(document: dict[str, Any]) -> list[str]:
+    lines = [[row["types"], row["tile"], *against_peak(row)] for row in document["register_tiles"]]
+    return record.table(["types", "tile of a thread", "measured", "peak", "part"], lines)
+
+
+def gemms(document: dict[str, Any]) -> list[str]:
+    lines = [[f"`{row['rung']}`", f"{row['size']:,}", *against_peak(row)] for row in document["gemms"]]
+    return record.table(["rung", "size", "measured", "peak", "part"], lines)
+
+
+def rendered(page: str) -> str:
+    """The page with what was recorded."""
+    document = record.read("cuda_micro_h200")
+    machine, peaks = document["machine"], document["peaks"]
+    lines = [
+        f"{machine['device']}, CUDA {record.cuda_version(machine)}, CuPy {machine['cupy']}, cuBLAS "
+        f"{machine['cublas']}, PyTorch {machine['torch']}; {machine['date']}, commit {machine['commit']}. In the same "
+        f"run a device-to-device copy moved {peaks['copy_tb_per_s']:.2f} TB/s; independent FFMA in registers ran at "
+        f"{peaks['ffma_tflops']:.1f} TFLOP/s, HFMA2 at {peaks['hfma2_tflops']:.1f} "
+        f"({peaks['hfma2_broadcast_tflops']:.1f} with one factor broadcast from half a register), dp4a at "
+        f"{peaks['dp4a_tflops']:.1f} TOP/s.",
+        "",
+        "Batched products, terabytes of A, B and C per second, arrays of 1.2 GB:",
+        "",
+        *batched(document),
+        "",
+        "`torch.bmm` gives bfloat16 for bfloat16 and moves fewer bytes than are counted for it. Neither peer has int8.",
+        "",
+        "Small batches of float32, microseconds per call from Python, many calls in a row:",
+        "",
+        *small(document),
+        "",
+        "Kernels on two panels that all tiles share, TFLOP/s or TOP/s, in the best of four layouts:",
+        "",
+        *tiles(document),
+        "",
+        "Register tiles on panels in shared memory, K = 32,768 words (`gpu_kernels/tile_rate.cu`):",
+        "",
+        *register_tiles(document),
+        "",
+        "Products without tensor cores, m = n = k, compared with the peak of their instruction:",
+        "",
+        *gemms(document),
+    ]
+    return record.replaced(page, "\n".join(lines))
 
 
 def main() -> None:
-    page = ROOT / "docs" / "cuda.md"
-    before, rest = page.read_text().split(BEGIN)
-    after = rest.split(END)[1]
-    document = json.loads(RESULTS.read_text())
-    page.write_text(f"{before}{BEGIN}\n{text(document)}\n{END}{after}")
+    PAGE.write_text(rendered(PAGE.read_text()))
 
 
 if __name__ == "__main__":

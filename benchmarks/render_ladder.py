@@ -9,35 +9,31 @@ docs/ladder.md the text between the markers ``bench:begin`` and ``bench:end`` an
 from __future__ import annotations
 
 import itertools
-import json
 import re
 import textwrap
-from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
+
+import record
 
 import pysimd
 from pysimd.report import plots
 
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results"
-PAGE = ROOT / "docs" / "ladder.md"
-PEER = "cuBLAS"
+PAGE = record.ROOT / "docs" / "ladder.md"
 SECTION_SIZE = 4096
 CHART_SIZES = (2048, 8192)
 CHARTS = {"f32": "ladder_h200.png", "f16f32": "ladder_f16_h200.png", "bf16f32": "ladder_bf16_h200.png"}
-WAITS = {
+STALLS = {
     "stall_memory": "for global memory",
     "stall_shared": "for shared memory",
-    "stall_queue": "for the queue to either",
+    "stall_queue": "for the memory queue",
     "stall_barrier": "at a barrier",
 }
-
-
-def table(head: list[str], rows: list[list[str]]) -> list[str]:
-    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(row) + " |" for row in rows)]
-
-
-OPERANDS = {"f32": "float32", "f16f32": "float16 operands, float32 sums", "bf16f32": "bfloat16 operands, float32 sums"}
+OPERANDS = {
+    "f32": "float32",
+    "f16f32": "float16 operands, float32 accumulators",
+    "bf16f32": "bfloat16 operands, float32 accumulators",
+}
 
 
 def family(document, types: str) -> list[str]:
@@ -55,10 +51,10 @@ def family(document, types: str) -> list[str]:
     for peer in dict.fromkeys(row["name"] for row in rows if row["number"] is None):
         speeds = [f"{cells[peer, size]['tflops']:.1f}" for size in sizes]
         lines.append(["", peer, *speeds, f"{cells[peer, sizes[-1]]['percent_of_cublas']:.0f}", "", "", ""])
-    ceiling = document["ceiling_tflops"][types]
-    chain = f" A chain of multiply-adds on registers ran at {ceiling:.1f}." if ceiling else ""
-    head = ["", "rung", *map(str, sizes), "% of cuBLAS", "FMA/element", "registers", "what is new"]
-    return [f"{OPERANDS[types]}.{chain}", "", *table(head, lines), ""]
+    peak = document["peak_tflops"][types]
+    said = f" Independent multiply-adds in registers ran at {peak:.1f}." if peak else ""
+    headers = ["", "rung", *map(str, sizes), "% of cuBLAS", "FMA/element", "registers", "what is new"]
+    return [f"{OPERANDS[types]}.{said}", "", *record.table(headers, lines), ""]
 
 
 def overview(document) -> str:
@@ -68,7 +64,7 @@ def overview(document) -> str:
     held = "All results were within `(K + 3) u |A||B|` of float64" if not wrong else f"WRONG: {', '.join(wrong)}"
     return "\n".join(
         [
-            f"{machine['device']}, CUDA {machine['cuda_runtime'] // 1000}.{machine['cuda_runtime'] % 1000 // 10}, "
+            f"{machine['device']}, CUDA {record.cuda_version(machine)}, "
             f"NVRTC {'.'.join(map(str, machine['nvrtc']))}, CuPy {machine['cupy']}, cuBLAS {machine['cublas']} without "
             f"TF32; {machine['date']}, commit {machine['commit']}. TFLOP/s, m = n = k, medians of one run; the "
             f"percentage is that at {max(row['size'] for row in rows)}. {held}.",
@@ -79,85 +75,79 @@ def overview(document) -> str:
     )
 
 
-def section(name: str, document, counters) -> str:
-    """What was measured and counted of one rung."""
+def section(name: str, document: dict[str, Any], counters: dict[str, Any]) -> str:
+    """The measured and counted figures of one rung."""
     row = next((row for row in document["rows"] if row["name"] == name and row["size"] == SECTION_SIZE), None)
     found = next((row for row in counters["counters"] if row["name"] == name), None)
     if row is None or found is None:
         return ""
-    if pysimd.rung(name).lanes == 128:
-        return warpgroup_section(row, found)
-    tensor = pysimd.rung(name).lanes > 1
+    speed = (
+        f"**{row['tflops']:.1f} TFLOP/s** at {SECTION_SIZE}, {row['percent_of_cublas']:.0f} % of cuBLAS. Counted at "
+        f"{found['size']}"
+    )
+    lanes = pysimd.rung(name).lanes
+    text = speed + (warpgroup_counters(found) if lanes == 128 else warp_counters(found, tensor=lanes > 1))
+    return "\n".join(["", *textwrap.wrap(text, 120, break_on_hyphens=False), "", ""])
+
+
+def warp_counters(found: dict[str, Any], *, tensor: bool) -> str:
     unit = 2048 if tensor else 32  # multiply-adds of an instruction in a whole warp
     warps = found["size"] ** 3 / unit
-    passes, conflicts = found["shared_wavefronts"] / warps, found["shared_conflicts"] / warps
-    waits = ", ".join(f"{found[key]:.2f} {what}" for key, what in WAITS.items())
-    requests = found["global_requests"]  # none where the tensor memory accelerator brings all
+    wavefronts, conflicts = found["shared_wavefronts"] / warps, found["shared_conflicts"] / warps
+    stalls = ", ".join(f"{found[key]:.2f} {what}" for key, what in STALLS.items())
+    requests = found["global_requests"]  # none where the tensor memory accelerator loads everything
     loaded = f" {found['global_sectors'] / requests:.1f} sectors a load from global memory," if requests else ""
     pipe, busy = ("tensor cores were", "tensor_percent") if tensor else ("FMA pipe was", "fma_percent")
-    text = (
-        f"**{row['tflops']:.1f} TFLOP/s** at {SECTION_SIZE}, {row['percent_of_cublas']:.0f} % of cuBLAS. Counted at "
-        f"{found['size']}, for {unit} multiply-adds: {found['instructions'] / warps:.2f} instructions, {passes:.2f} "
-        f"passes through shared memory, {conflicts:.3f} for conflicts.{loaded} "
-        f"{found['l2_read_sectors'] * 32e-9:.2f} GB from the second-level cache. An instruction started in "
-        f"{found['issue_percent']:.0f} % of the cycles, the {pipe} busy in {found[busy]:.0f} %. Warps "
-        f"waiting when one was started: {waits}."
+    return (
+        f", for {unit} multiply-adds: {found['instructions'] / warps:.2f} instructions, {wavefronts:.2f} shared-memory "
+        f"wavefronts, {conflicts:.3f} bank conflicts.{loaded} {found['l2_read_sectors'] * 32e-9:.2f} GB from L2. An "
+        f"instruction was issued in {found['issue_percent']:.0f} % of the cycles, the {pipe} busy in "
+        f"{found[busy]:.0f} %. Warps stalled when one was issued: {stalls}."
     )
-    return "\n".join(["", *textwrap.wrap(text, 120, break_on_hyphens=False), "", ""])
 
 
-def warpgroup_section(row, found) -> str:
-    """The same of a rung whose tensor cores read shared memory themselves: what warps load says nothing there."""
-    text = (
-        f"**{row['tflops']:.1f} TFLOP/s** at {SECTION_SIZE}, {row['percent_of_cublas']:.0f} % of cuBLAS. Counted at "
-        f"{found['size']}: the tensor cores were busy in {found['tensor_percent']:.0f} % of the cycles, an instruction "
-        f"started in {found['issue_percent']:.0f} %. {found['delivered_bytes'] * 1e-9:.2f} GB came to the "
-        f"multiprocessors, {found['l2_read_sectors'] * 32e-9:.2f} GB from the second-level cache; results arrived "
-        f"there in {found['l2_write_requests'] * 1e-6:.2f} million requests."
+def warpgroup_counters(found: dict[str, Any]) -> str:
+    """Counters of a rung whose tensor cores read shared memory themselves: loads of its warps would say nothing."""
+    return (
+        f": the tensor cores were busy in {found['tensor_percent']:.0f} % of the cycles, an instruction was issued in "
+        f"{found['issue_percent']:.0f} %. {found['delivered_bytes'] * 1e-9:.2f} GB were delivered to the "
+        f"multiprocessors, {found['l2_read_sectors'] * 32e-9:.2f} GB read from L2; results were written to L2 in "
+        f"{found['l2_write_requests'] * 1e-6:.2f} million requests."
     )
-    return "\n".join(["", *textwrap.wrap(text, 120, break_on_hyphens=False), "", ""])
 
 
-def errors(document) -> str:
-    """The error of tf32x3 beside those of float32."""
+def errors(document: dict[str, Any]) -> str:
+    """The errors of tf32x3 and of float32."""
     names = ("tf32x3", "smem_dbuf", "f32_best", "cublas")
-    head = ["elements", "k", *(f"{name}: max, rms" for name in names)]
+    headers = ["elements", "k", *(f"{name}: max, rms" for name in names)]
     lines = [
         [row["elements"], str(row["k"]), *(f"{row[f'{name}_max']:.2f}, {row[f'{name}_rms']:.2f}" for name in names)]
         for row in document["rows"]
     ]
     size = document["size"]
-    said = f"Error of products {size} x k by k x {size} in units of `u |A||B|`, largest and root of the mean square."
-    return "\n".join([said, "", *table(head, lines)])
+    said = f"Error of products {size} x k by k x {size} in units of `u |A||B|`, largest and root mean square."
+    return "\n".join([said, "", *record.table(headers, lines)])
+
+
+def rendered(page: str) -> str:
+    """The page with what was recorded."""
+    document, counters = record.read("ladder_h200"), record.read("ladder_counters_h200")
+    page = record.replaced(page, overview(document))
+    page = record.replaced(page, errors(record.read("tf32x3_error_h200")), "tf32x3-error")
+    return re.sub(
+        r"(<!-- rung:(\w+) -->\n).*?(<!-- /rung -->)",
+        lambda match: f"{match[1]}{section(match[2], document, counters)}{match[3]}",
+        page,
+        flags=re.DOTALL,
+    )
 
 
 def main() -> None:
-    document = json.loads((RESULTS / "ladder_h200.json").read_text())
-    counters = json.loads((RESULTS / "ladder_counters_h200.json").read_text())
-    page = PAGE.read_text()
-    page = re.sub(
-        r"(<!-- bench:begin -->\n).*?(<!-- bench:end -->)",
-        lambda m: f"{m[1]}{overview(document)}\n{m[2]}",
-        page,
-        flags=re.S,
-    )
-    page = re.sub(
-        r"(<!-- rung:(\w+) -->\n).*?(<!-- /rung -->)",
-        lambda m: f"{m[1]}{section(m[2], document, counters)}{m[3]}",
-        page,
-        flags=re.S,
-    )
-    error = json.loads((RESULTS / "tf32x3_error_h200.json").read_text())
-    page = re.sub(
-        r"(<!-- tf32x3-error:begin -->\n).*?(<!-- tf32x3-error:end -->)",
-        lambda m: f"{m[1]}{errors(error)}\n{m[2]}",
-        page,
-        flags=re.S,
-    )
-    PAGE.write_text(page)
+    PAGE.write_text(rendered(PAGE.read_text()))
+    all_rows = record.read("ladder_h200")["rows"]
     for types, name in CHARTS.items():
-        rows = [row for row in document["rows"] if row["types"] == types and row["size"] in CHART_SIZES]
-        plots.ladder_bars([SimpleNamespace(**row) for row in rows], RESULTS / name)
+        rows = [row for row in all_rows if row["types"] == types and row["size"] in CHART_SIZES]
+        plots.ladder_bars([SimpleNamespace(**row) for row in rows], record.RESULTS / name)
 
 
 if __name__ == "__main__":

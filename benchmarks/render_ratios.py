@@ -11,24 +11,15 @@ and writes rooflines_cpu.png, rooflines_h200.png there, and the text between the
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from typing import Any
 
-from pysimd.report.compare import Report, Row, side_by_side
+import record
+
+from pysimd.report.report import Report
+from pysimd.report.rows import Row, in_table_order
 from pysimd.report.text import number
 
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results"
-BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
-
-
-def read(name: str) -> dict:
-    return json.loads((RESULTS / f"{name}.json").read_text())
-
-
-def table(headers: list[str], rows: list[list[str]]) -> str:
-    lines = ["| " + " | ".join(headers) + " |", "|" + "---|" * len(headers)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+PAGE = record.ROOT / "docs" / "ratios.md"
 
 
 def measured(report: Report, scale: float, unit: str) -> str:
@@ -47,10 +38,10 @@ def measured(report: Report, scale: float, unit: str) -> str:
             row.limit or "-",
             number(row.over_inner, 2),
         ]
-        for row in side_by_side(report.rows)
+        for row in in_table_order(report.rows)
         if row.gflops is not None
     ]
-    return table([*headers, "limit", "over inner"], rows)
+    return "\n".join(record.table([*headers, "limit", "over inner"], rows))
 
 
 def peaks(report: Report, scale: float, unit: str) -> str:
@@ -61,11 +52,11 @@ def peaks(report: Report, scale: float, unit: str) -> str:
         rates = {load.memory: load.gbytes_per_s for load in peak.loads}
         name = " ".join((peak.target, peak.instruction)).strip()
         rows.append([name, peak.types, number(peak.gflops / scale, 1), *(number(rates.get(x), 0) for x in memories)])
-    return table(["target", "types", unit, *(f"{x}, GB/s" for x in memories)], rows)
+    return "\n".join(record.table(["target", "types", unit, *(f"{x}, GB/s" for x in memories)], rows))
 
 
-def agreement(document: dict) -> str:
-    """What benchmarks/peaks.py found."""
+def agreement(document: dict[str, Any]) -> str:
+    """The result of benchmarks/peaks.py."""
     ratios = [row["second_over_first"] for row in document["runs"]]
     machine = document["machine"]
     text = (
@@ -77,8 +68,8 @@ def agreement(document: dict) -> str:
         return text
     found = [row["package_over_loop"] for row in loops]
     return (
-        f"{text} Beside loops of other code, `benchmarks/peaks_fma.c`, compiled by {machine['compiler']}, the "
-        f"package's chains do {min(found):.3f} to {max(found):.3f} of their multiply-adds, over {len(found)} targets "
+        f"{text} Compared with loops of other code, `benchmarks/peaks_fma.c`, compiled by {machine['compiler']}, the "
+        f"package measures {min(found):.3f} to {max(found):.3f} of their multiply-adds, over {len(found)} targets "
         "and types."
     )
 
@@ -89,7 +80,7 @@ def device(report: Report) -> str:
 
 
 def static(report: Report) -> str:
-    """Multiply-add and load instructions of a turn of the hot loop, kernel by target."""
+    """Multiply-add and load instructions of an iteration of the hot loop, kernel by target."""
     by_kernel: dict[str, dict[str, Row]] = {}
     targets: dict[str, None] = {}
     for row in report.rows:
@@ -101,16 +92,16 @@ def static(report: Report) -> str:
     def cell(row: Row | None) -> str:
         if row is None:
             return ""
-        seen = row.counted
-        differs = "" if seen["agrees"] else f", {seen['element_ratio']:.2f}"
-        return f"{seen['multiply_adds']} : {sum(seen['load_instructions'].values())}{differs}"
+        counted = row.counted
+        differs = "" if counted["agrees"] else f", {counted['element_ratio']:.2f}"
+        return f"{counted['multiply_adds']} : {sum(counted['load_instructions'].values())}{differs}"
 
     rows = [
         [f"`{name}`", number(next(iter(found.values())).ratio, 2), *(cell(found.get(x)) for x in targets)]
         for name, found in by_kernel.items()
         if found
     ]
-    return table(["kernel", "computed", *targets], rows)
+    return "\n".join(record.table(["kernel", "computed", *targets], rows))
 
 
 def text(cpu: Report, h200: Report, hip: Report) -> str:
@@ -125,11 +116,11 @@ def text(cpu: Report, h200: Report, hip: Report) -> str:
             "",
             "![rooflines of the CPU](../benchmarks/results/rooflines_cpu.png)",
             "",
-            "What it does at most:",
+            "Its peaks:",
             "",
             peaks(cpu, 1, "GFLOP/s"),
             "",
-            agreement(read("peaks_cpu")),
+            agreement(record.read("peaks_cpu")),
             "",
             f"### A GPU: {device(h200)}",
             "",
@@ -139,30 +130,35 @@ def text(cpu: Report, h200: Report, hip: Report) -> str:
             "",
             "![rooflines of the GPU](../benchmarks/results/rooflines_h200.png)",
             "",
-            "What it does at most:",
+            "Its peaks:",
             "",
             peaks(h200, 1000, "TFLOP/s"),
             "",
-            agreement(read("peaks_h200")),
+            agreement(record.read("peaks_h200")),
             "",
             "### HIP, compiled and counted",
             "",
-            "Multiply-add and load instructions of a turn of the hot loop, for each target; the element ratio besides "
-            f"where it is not the computed one. Stores and spills in all these loops together: {stores}.",
+            "Multiply-add and load instructions of an iteration of the hot loop, for each target; then the element "
+            f"ratio where it is not the computed one. Stores and spills in all these loops together: {stores}.",
             "",
             static(hip),
         ]
     )
 
 
+def recorded(name: str) -> Report:
+    return Report.from_dict(record.read(f"report_{name}"))
+
+
+def rendered(page: str) -> str:
+    """The page with what was recorded."""
+    return record.replaced(page, text(*map(recorded, ("cpu", "h200", "hip"))))
+
+
 def main() -> None:
-    cpu, h200, hip = (Report.from_dict(read(f"report_{name}")) for name in ("cpu", "h200", "hip"))
-    cpu.plot_rooflines(RESULTS / "rooflines_cpu.png")
-    h200.plot_rooflines(RESULTS / "rooflines_h200.png")
-    page = ROOT / "docs" / "ratios.md"
-    before, rest = page.read_text().split(BEGIN)
-    after = rest.split(END)[1]
-    page.write_text(f"{before}{BEGIN}\n{text(cpu, h200, hip)}\n{END}{after}")
+    for name in ("cpu", "h200"):
+        recorded(name).plot_rooflines(record.RESULTS / f"rooflines_{name}.png")
+    PAGE.write_text(rendered(PAGE.read_text()))
 
 
 if __name__ == "__main__":

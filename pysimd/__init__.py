@@ -12,7 +12,7 @@ from pysimd.microkernel import Backend, MicroKernel, Rung
 from pysimd.products import gemm, matmul
 from pysimd.ratio import Ratio
 from pysimd.registry import backends, kernel, kernels, rung, rungs
-from pysimd.report.compare import Report, compare
+from pysimd.report.report import Report, compare
 
 del _folder
 

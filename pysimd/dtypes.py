@@ -80,3 +80,20 @@ def family_of(a: np.dtype, b: np.dtype, offered: tuple[str, ...]) -> Types:
 def describe(dtype: np.dtype) -> str:
     """The dtype's name, with the byte order where it is not the machine's."""
     return dtype.name if dtype.isnative else f"byte-swapped {dtype.name}"
+
+
+def float32_of_bits(bits):
+    """float32 values of bfloat16 bits, exactly; ``bits`` is a uint16 array of NumPy or of CuPy."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def bits_of_float32(x):
+    """bfloat16 bits (uint16) of a float32 array of NumPy or of CuPy, rounded towards zero."""
+    return (x.view(np.uint32) >> 16).astype(np.uint16)
+
+
+def widened(x, dtype):
+    """A copy of ``x`` (NumPy or CuPy) as ``dtype``; uint16 stands for bfloat16 bits."""
+    if x.dtype.name in ("bfloat16", "uint16"):
+        x = float32_of_bits(x.view(np.uint16))
+    return x.astype(dtype)

@@ -1,1 +1,1 @@
-"""Measurement: the timing loop, data, peaks, tiles, products, the ladder, and verification."""
+"""Measurement: one timing loop, random data, peaks, the speed of tiles, of products and of the ladder."""

@@ -1,43 +1,74 @@
-"""The most that the current CUDA device does: the chains of gpu_kernels/ceilings.cu, and the loads of loads.cu from
-shared memory, both caches and device memory."""
+"""Peaks of the current CUDA device: independent multiply-adds in registers (gpu_kernels/ceilings.cu), and loads from
+shared memory, L1, L2 and device memory (gpu_kernels/loads.cu)."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from statistics import median
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from pysimd import sources
-from pysimd.backends.cuda import tiles as cuda_tiles
+from pysimd.backends.cuda import device, tiles
+from pysimd.backends.cuda.device import current_device
 from pysimd.backends.cuda.implementation import CUDA
-from pysimd.backends.gpu.plans import current_device
+from pysimd.bench import timing
+from pysimd.bench.data import random_array
 from pysimd.gpu_kernels import table
 
+Key = TypeVar("Key", bound=Hashable)
+
 ROUNDS = 9
-"""Turns of each, one after the other, after one to warm up; their median counts."""
+"""Samples of each launch after one to warm up; their median counts."""
 
-_TURN_NS = 2e6
-_BLOCKS, _THREADS, _UNROLL = 4, 256, 8  # for each multiprocessor, of a block, as in loads.cu
-_WORDS = {"uint4": 16, "unsigned": 4}
+WORDS = {"uint4": 16, "unsigned": 4}
+"""Bytes of the types that loads.cu loads."""
+
+_SAMPLE_NS = 2e6
+_BLOCKS, THREADS, UNROLL = 4, 256, 8  # per multiprocessor, per block, per iteration, as in loads.cu
+_CACHE_OPERATORS = {"shared": "SHARED", "L1": "L1", "L2": "L2", "memory": "L2"}
 
 
-class Timed(NamedTuple):
-    """What is launched, and how many operations or bytes that is."""
+class Work(NamedTuple):
+    """A launch on the whole device, and how many operations or bytes it does."""
 
-    run: Callable[[], Any]
+    launch: Callable[[], Any]
     amount: float
+
+
+class PeakLoop(NamedTuple):
+    """An instance of ceilings.cu, in lower case, and operations of one of its instructions in a thread, two per
+    multiply-add."""
+
+    instance: str
+    operations: int
+
+
+PEAKS = {
+    "FFMA": PeakLoop("ffma", 2),
+    "DFMA": PeakLoop("dfma", 2),
+    "HFMA2": PeakLoop("hfma2", 4),
+    "IDP.4A": PeakLoop("dp4a", 8),
+    "HMMA": PeakLoop("hmma", 128),
+    "IMMA": PeakLoop("imma", 256),
+}
+"""The loop that kernels of an instruction are compared with."""
+
+INSTRUCTIONS = 128
+"""Multiply-adds of one iteration of ceilings.cu."""
 
 
 def identity() -> dict[str, Any]:
     """What a peak belongs to: device, driver, compiler, and the code that measures."""
     import cupy
 
-    here, properties = CUDA.backend(), cupy.cuda.runtime.getDeviceProperties(current_device())
-    texts = Path(__file__).read_text() + "".join(sources.read(f"gpu_kernels/{x}.cu") for x in ("ceilings", "loads"))
+    here, properties = device.backend(), cupy.cuda.runtime.getDeviceProperties(current_device())
+    texts = [Path(file).read_text() for file in (__file__, timing.__file__)]
+    texts += [sources.read(f"gpu_kernels/{name}.cu") for name in ("ceilings", "loads")]
     return {
         "device": here.device,
         "features": list(here.features),
@@ -46,52 +77,49 @@ def identity() -> dict[str, Any]:
         "driver": cupy.cuda.runtime.driverGetVersion(),
         "nvrtc": list(cupy.cuda.nvrtc.getVersion()),
         "cupy": cupy.__version__,
-        "build": hashlib.sha256(texts.encode()).hexdigest()[:16],
+        "build": hashlib.sha256("".join(texts).encode()).hexdigest()[:16],
     }
 
 
-#: Chain of ceilings.cu that an instruction is compared with, and operations of one of its instructions in a thread.
-PEAKS = {
-    "FFMA": ("ffma", 2),
-    "DFMA": ("dfma", 2),
-    "HFMA2": ("hfma2", 4),
-    "IDP.4A": ("dp4a", 8),
-    "HMMA": ("hmma", 128),
-    "IMMA": ("imma", 256),
-}
-
-_PEAK_INSTRUCTIONS = 128
-"""Instructions of a turn in ceilings.cu."""
+def compiled(source: str, entry: str):
+    """A template instance of a file of gpu_kernels, compiled for the current device."""
+    return tiles.function(f"../{source}", entry, current_device())
 
 
-def peak_run(name: str, operations: int, steps: int = 4000):
-    """A function that runs a chain of ceilings.cu on the whole device, and how many operations it does."""
+def multiprocessors() -> int:
+    """Of the current device."""
+    return device.multiprocessors(current_device())
+
+
+def peak_loop(row: table.Kernel) -> PeakLoop | None:
+    """The loop that a kernel is compared with; None if this device has not its instruction."""
+    tensor = row.instruction in ("HMMA", "IMMA")
+    return None if tensor and int(device.backend().features[0][3:]) < 80 else PEAKS.get(row.instruction)
+
+
+def peak_work(loop: PeakLoop, steps: int = 4000) -> Work:
+    """Independent multiply-adds in registers, ``steps`` iterations of them in every thread."""
     import cupy
 
-    function = cuda_tiles.function("../ceilings.cu", f"chain<{name.upper()}>", current_device())
-    processors = cupy.cuda.runtime.getDeviceProperties(current_device())["multiProcessorCount"]
-    halves, threads = name.startswith(("hfma2", "hmma")), 256
-    values = np.random.default_rng(0).uniform(-1, 1, 512 if halves else 256)
-    given = cupy.asarray(values.astype(np.float16 if halves else np.float32))
-    out = cupy.zeros(4 * 8 * processors * threads, np.float32)
-    run = functools.partial(function, (8 * processors,), (threads,), (given, out, np.int32(steps)))
-    return run, float(8 * processors * threads * steps * _PEAK_INSTRUCTIONS * operations)
-
-
-def ceiling(row: table.Kernel) -> tuple[str, int] | None:
-    """Chain and operations (``PEAKS``) that a kernel is compared with; None if this device has none."""
-    tensor = row.instruction in ("HMMA", "IMMA")
-    return None if tensor and int(CUDA.backend().features[0][3:]) < 80 else PEAKS.get(row.instruction)
+    half = loop.instance.startswith(("hfma2", "hmma"))
+    values = np.random.default_rng(0).uniform(-1, 1, 512 if half else 256)
+    given = cupy.asarray(values.astype(np.float16 if half else np.float32))
+    blocks, threads = 8 * multiprocessors(), 256
+    out = cupy.zeros(4 * blocks * threads, np.float32)
+    function = compiled("ceilings.cu", f"chain<{loop.instance.upper()}>")
+    launch = functools.partial(function, (blocks,), (threads,), (given, out, np.int32(steps)))
+    return Work(launch, float(blocks * threads * steps * INSTRUCTIONS * loop.operations))
 
 
 def windows() -> dict[str, int]:
-    """Bytes that are walked through again and again, by memory: by each block for shared memory and L1, by all of them
-    for L2 (a third of it at most) and for device memory (32 times L2, and a quarter of what is free at most)."""
+    """Bytes that the loads read repeatedly, by memory. Shared memory and L1: the window of each block. L2 and device
+    memory: one window for all blocks, of at most a third of L2, and at most 32 times L2 and a quarter of what is free.
+    """
     import cupy
 
     l2 = cupy.cuda.runtime.getDeviceProperties(current_device())["l2CacheSize"]
     free, _ = cupy.cuda.runtime.memGetInfo()
-    own = _UNROLL * _THREADS * _WORDS["uint4"]
+    own = UNROLL * THREADS * WORDS["uint4"]
     return {"shared": own, "L1": own, "L2": _power_of_two(l2 // 3), "memory": _power_of_two(min(32 * l2, free // 4))}
 
 
@@ -99,73 +127,55 @@ def _power_of_two(most: int) -> int:
     return 1 << (most.bit_length() - 1)
 
 
-_FROM = {"shared": "SHARED", "L1": "L1", "L2": "L2", "memory": "L2"}
-
-
-def loads_run(memory: str, word: str = "uint4") -> Timed:
-    """A function that loads words (``uint4``, ``unsigned``) from a memory on the whole device for about a turn's time,
-    and how many bytes it loads."""
+def load_work(memory: str, word: str) -> Work:
+    """Loads of words (``uint4``, ``unsigned``) from a memory, for about the time of a sample."""
     import cupy
 
-    device, window = current_device(), windows()[memory]
+    window = windows()[memory]
     if memory in ("shared", "L1"):
-        window = window * _WORDS[word] // _WORDS["uint4"]
-    function = cuda_tiles.function("../loads.cu", f"loads<{word}, {_FROM[memory]}>", device)
-    blocks = _BLOCKS * cupy.cuda.runtime.getDeviceProperties(device)["multiProcessorCount"]
-    piece = cupy.asarray(np.random.default_rng(0).integers(0, 256, min(window, 1 << 20), np.uint8))
-    buffer, out = cupy.tile(piece, window // piece.size), cupy.empty(blocks * _THREADS, np.uint32)
+        window = window * WORDS[word] // WORDS["uint4"]
+    function = compiled("loads.cu", f"loads<{word}, {_CACHE_OPERATORS[memory]}>")
+    blocks = _BLOCKS * multiprocessors()
+    piece = cupy.asarray(random_array("uint8", (min(window, 1 << 20),), np.random.default_rng(0)))
+    buffer, out = cupy.tile(piece, window // piece.size), cupy.empty(blocks * THREADS, np.uint32)
 
-    def of(turns: int) -> Timed:
-        given = (buffer, out, np.int64(window // _WORDS[word]), np.int32(turns))
-        nbytes = float(blocks * _THREADS * _UNROLL * turns * _WORDS[word])
-        return Timed(functools.partial(function, (blocks,), (_THREADS,), given), nbytes)
+    def iterations(count: int) -> Work:
+        given = (buffer, out, np.int64(window // WORDS[word]), np.int32(count))
+        nbytes = float(blocks * THREADS * UNROLL * count * WORDS[word])
+        return Work(functools.partial(function, (blocks,), (THREADS,), given), nbytes)
 
-    short = of(100)
-    short.run()
-    return of(max(1, int(100 * _TURN_NS / _ns(short.run))))
-
-
-def _ns(run) -> float:
-    import cupy
-
-    begin, end = cupy.cuda.Event(), cupy.cuda.Event()
-    begin.record()
-    run()
-    end.record()
-    end.synchronize()
-    return cupy.cuda.get_elapsed_time(begin, end) * 1e6
+    short = iterations(100)
+    short.launch()
+    ns = timing.CudaEvents().ns(timing.repeated(short.launch), 1)
+    return iterations(max(1, int(100 * _SAMPLE_NS / ns)))
 
 
-def _rates(runs: dict[Any, Timed]) -> dict[Any, float]:
-    """10^9 operations or bytes in a second of each."""
-    ns = [[_ns(x.run) for x in runs.values()] for _ in range(ROUNDS + 1)][1:]
-    return {key: x.amount / t for (key, x), t in zip(runs.items(), np.median(ns, axis=0), strict=True)}
+def rates(works: Mapping[Key, Work]) -> dict[Key, float]:
+    """10^9 operations or bytes per second of each, their launches interleaved."""
+    clock = timing.CudaEvents()
+    timers = {key: functools.partial(clock.ns, timing.repeated(work.launch), 1) for key, work in works.items()}
+    samples = timing.interleaved(timers, ROUNDS + 1)
+    return {key: work.amount / median(samples[key][1:]) for key, work in works.items()}
 
 
 def measured() -> list[dict[str, Any]]:
     """The peak of each types family and instruction of the kernels that run here, and the loads of the device, which
-    are the same for all; all of them turn by turn."""
+    are the same for all. The launches are interleaved."""
     rows = [table.BY_NAME[k.name] for k in CUDA.kernels() if k.available]
-    chains = {(row.types, row.instruction): found for row in rows if (found := ceiling(row))}
-    runs: dict[Any, Timed] = {key: Timed(*peak_run(*found)) for key, found in chains.items()}
-    runs |= {(memory, word): loads_run(memory, word) for memory in windows() for word in _WORDS}
-    rates = _rates(runs)
+    loops = {(row.types, row.instruction): loop for row in rows if (loop := peak_loop(row))}
+    works: dict[Any, Work] = {key: peak_work(loop) for key, loop in loops.items()}
+    works |= {(memory, word): load_work(memory, word) for memory in windows() for word in WORDS}
+    found = rates(works)
     loads = [
         {
             "memory": memory,
             "window_bytes": window,
-            "gbytes_per_s": rates[memory, "uint4"],
-            "gloads_per_s": rates[memory, "unsigned"] / _WORDS["unsigned"],
+            "gbytes_per_s": found[memory, "uint4"],
+            "gloads_per_s": found[memory, "unsigned"] / WORDS["unsigned"],
         }
         for memory, window in windows().items()
     ]
     return [
-        {
-            "target": "cuda",
-            "types": types,
-            "instruction": instruction,
-            "gflops": rates[types, instruction],
-            "loads": loads,
-        }
-        for types, instruction in chains
+        {"target": "cuda", "types": types, "instruction": name, "gflops": found[types, name], "loads": loads}
+        for types, name in loops
     ]

@@ -1,60 +1,40 @@
-"""The speed of a register tile on the current CUDA device: the kernels of the table, and the tiles of the ladder."""
+"""The speed of register tiles on the current CUDA device: of the microkernels, and of the ladder."""
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+import itertools
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pysimd import dtypes
-from pysimd.backends.cuda import tiles as cuda_tiles
 from pysimd.backends.gpu.launches import BLOCK
-from pysimd.backends.gpu.plans import current_device
 from pysimd.bench import cuda_peaks
-from pysimd.bench import tiles as measure
-from pysimd.bench.cuda_peaks import Timed, loads_run
+from pysimd.bench.cuda_peaks import WORDS, Work
+from pysimd.bench.data import random_array
 from pysimd.gpu_kernels import table
 from pysimd.microkernel import MicroKernel
 
-#: Register tiles of the ladder for tile_rate.cu: types family, and rows, columns, warps and lanes down and across.
-REGISTER_TILES = {
-    "f32": ("F32", ((8, 8, 2, 4, 8, 4), (16, 8, 2, 4, 4, 8), (8, 16, 4, 2, 4, 8))),
-    "f16": ("F16", ((8, 8, 4, 2, 4, 8), (8, 16, 4, 2, 4, 8))),
-    "i8i32": ("I8", ((8, 8, 4, 2, 4, 8), (8, 16, 4, 2, 4, 8))),
-}
+K = 2048
+"""Length of the panels, in k."""
 
 
-def register_tile_run(types: str, tile: tuple[int, ...], k: int = 32_768):
-    """A function that runs a register tile on panels in shared memory on the whole device, over ``k`` words, and how
-    many operations it does: the arithmetic of a GEMM without the memory behind it."""
-    import cupy
+def tile_work(kernel: MicroKernel, k: int = K, *, packed_a: bool = False, columns_b: bool = False) -> Work:
+    """``kernel`` in 12 waves of blocks. All tiles share one panel of A and one of B, so that operands come from L1.
 
-    word, _ = REGISTER_TILES[types]
-    entry = f"tile_rate<{word}, {', '.join(map(str, tile))}>"
-    function = cuda_tiles.function("../tile_rate.cu", entry, current_device())
-    rng, rows = np.random.default_rng(0), tile[0] * tile[2] * tile[4] + tile[1] * tile[3] * tile[5]
-    dtype = dtypes.dtype_of(dtypes.FAMILIES[types].a)
-    group = 4 // dtype.itemsize
-    shape = 8 * rows * group
-    values = rng.integers(-128, 128, shape) if types == "i8i32" else rng.standard_normal(shape)
-    words = cupy.asarray(values.astype(dtype))
-    blocks = 4 * cupy.cuda.runtime.getDeviceProperties(current_device())["multiProcessorCount"]
-    out = cupy.empty(blocks * 256, np.uint32)
-    run = functools.partial(function, (blocks,), (256,), (words, out, np.int32(k // 8)))
-    return run, 2.0 * tile[0] * tile[1] * group * k * blocks * 256
-
-
-def tile_run(kernel: MicroKernel, k: int = 2048, *, packed_a: bool = False, columns_b: bool = False):
-    """A function that runs ``kernel`` on the whole device, and how many operations it does: 12 rounds of blocks, all
-    tiles on the same panel of A and of B, which come from the first-level cache."""
+    Args:
+        kernel: a CUDA microkernel.
+        k: length of the panels.
+        packed_a: A is column-major, as a packed panel; otherwise row-major.
+        columns_b: B is column-major; otherwise row-major.
+    """
     import cupy
 
     row, family, rng = table.BY_NAME[kernel.name], dtypes.FAMILIES[kernel.types], np.random.default_rng(0)
-    processors = cupy.cuda.runtime.getDeviceProperties(current_device())["multiProcessorCount"]
-    batch = 12 * BLOCK * processors * row.tiles // row.lanes
-    a = cupy.asarray(measure.random_array(family.a, (kernel.mr, k), rng), order="F" if packed_a else "C")
-    b = cupy.asarray(measure.random_array(family.b, (k, kernel.nr), rng), order="F" if columns_b else "C")
+    batch = 12 * BLOCK * cuda_peaks.multiprocessors() * row.tiles // row.lanes
+    a = cupy.asarray(random_array(family.a, (kernel.mr, k), rng), order="F" if packed_a else "C")
+    b = cupy.asarray(random_array(family.b, (k, kernel.nr), rng), order="F" if columns_b else "C")
     operations = 2.0 * kernel.mr * kernel.nr * k * batch
     if kernel.form == "batch2":  # the two problems of a pair interleaved
         a, b = (cupy.repeat(x[..., None], 2, axis=-1) for x in (a, b))
@@ -63,18 +43,63 @@ def tile_run(kernel: MicroKernel, k: int = 2048, *, packed_a: bool = False, colu
     else:
         a, b = (cupy.broadcast_to(x, (batch, *x.shape)) for x in (a, b))
         c = cupy.zeros((batch, kernel.mr, kernel.nr), kernel.c_dtype)
-    return kernel.bind(a, b, c), operations
+    return Work(kernel.bind(a, b, c), operations)
 
 
-def tile_rates(kernel: MicroKernel) -> tuple[float, dict[str, float] | None, dict[str, float]]:
-    """GFLOP/s (GOP/s) of the kernel in the best of its layouts; of the chain of its instruction; and loads from L1. All
-    turn by turn."""
-    found = cuda_peaks.ceiling(table.BY_NAME[kernel.name])
-    layouts = [(packed, columns) for packed in (False, True) for columns in (False, True)]
-    runs: dict[Any, Timed] = {x: Timed(*tile_run(kernel, packed_a=x[0], columns_b=x[1])) for x in layouts}
-    if found:
-        runs["chain"] = Timed(*cuda_peaks.peak_run(*found))
-    runs |= {word: loads_run("L1", word) for word in cuda_peaks._WORDS}
-    rates = cuda_peaks._rates(runs)
-    loads = {"gbytes_per_s": rates["uint4"], "gloads_per_s": rates["unsigned"] / cuda_peaks._WORDS["unsigned"]}
-    return max(rates[x] for x in layouts), {"gflops": rates["chain"]} if found else None, loads
+def tile_rates(kernel: MicroKernel) -> dict[str, float]:
+    """Fields of ``tiles.Speed``: of the best layout of the kernel, of the peak of its instruction where this device has
+    it, and of loads from L1, all interleaved."""
+    loop = cuda_peaks.peak_loop(table.BY_NAME[kernel.name])
+    layouts = list(itertools.product((False, True), repeat=2))
+    works: dict[Any, Work] = {x: tile_work(kernel, packed_a=x[0], columns_b=x[1]) for x in layouts}
+    if loop:
+        works["peak"] = cuda_peaks.peak_work(loop)
+    works |= {word: cuda_peaks.load_work("L1", word) for word in WORDS}
+    rates = cuda_peaks.rates(works)
+    return {
+        "gflops": max(rates[x] for x in layouts),
+        **({"peak_gflops": rates["peak"]} if loop else {}),
+        "peak_gloads_per_s": rates["unsigned"] / WORDS["unsigned"],
+        "peak_load_gbytes_per_s": rates["uint4"],
+    }
+
+
+class RegisterTile(NamedTuple):
+    """A register tile of the ladder: rows and columns of a thread, warps of the block, lanes of a warp."""
+
+    mr: int
+    nr: int
+    warps_m: int
+    warps_n: int
+    lanes_m: int
+    lanes_n: int
+
+
+REGISTER_TILES = {
+    "f32": (RegisterTile(8, 8, 2, 4, 8, 4), RegisterTile(16, 8, 2, 4, 4, 8), RegisterTile(8, 16, 4, 2, 4, 8)),
+    "f16": (RegisterTile(8, 8, 4, 2, 4, 8), RegisterTile(8, 16, 4, 2, 4, 8)),
+    "i8i32": (RegisterTile(8, 8, 4, 2, 4, 8), RegisterTile(8, 16, 4, 2, 4, 8)),
+}
+"""The tiles that the ladder is made of, by types family."""
+
+_WORDS = {"f32": "F32", "f16": "F16", "i8i32": "I8"}
+
+
+def register_tile_entry(types: str, tile: RegisterTile) -> str:
+    """The instance of tile_rate.cu."""
+    return f"tile_rate<{_WORDS[types]}, {', '.join(map(str, tile))}>"
+
+
+def register_tile_work(types: str, tile: RegisterTile, k: int = 32_768) -> Work:
+    """A register tile on panels in shared memory, over ``k`` words: the arithmetic of a GEMM without its traffic."""
+    import cupy
+
+    a = dtypes.FAMILIES[types].a
+    group = 4 // dtypes.dtype_of(a).itemsize
+    rows, columns = tile.mr * tile.warps_m * tile.lanes_m, tile.nr * tile.warps_n * tile.lanes_n
+    words = cupy.asarray(random_array(a, (8 * (rows + columns) * group,), np.random.default_rng(0)))
+    blocks, threads = 4 * cuda_peaks.multiprocessors(), 256
+    out = cupy.empty(blocks * threads, np.uint32)
+    function = cuda_peaks.compiled("tile_rate.cu", register_tile_entry(types, tile))
+    launch = functools.partial(function, (blocks,), (threads,), (words, out, np.int32(k // 8)))
+    return Work(launch, 2.0 * tile.mr * tile.nr * group * k * blocks * threads)

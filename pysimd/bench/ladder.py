@@ -1,30 +1,46 @@
-"""The ladder measured: every rung beside cuBLAS and beside a chain of multiply-adds that loads nothing."""
+"""The rungs of the GPU ladder, listed or timed on the current CUDA device: compared with cuBLAS and with the peak of
+their instruction, in interleaved rounds."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
-from pysimd import registry
-from pysimd.errors import OptionError
+import numpy as np
+
+from pysimd import dtypes, registry
+from pysimd.backends.cuda import device
+from pysimd.backends.cuda.ladder import rungs as cuda_ladder
+from pysimd.bench import cuda_peaks, timing
+from pysimd.bench.data import random_array
+from pysimd.errors import OptionError, UnavailableError
 from pysimd.microkernel import Rung
 
 TYPES = ("f32", "f16f32", "bf16f32")
-"""The families that are timed: sums in float."""
+"""The families that are timed: they accumulate in f32."""
+
+CUBLAS, CUBLAS_NARROW = "cuBLAS", "cuBLAS, 16-bit C"
+
+_INSTRUCTIONS = {"f32": "FFMA", "f16f32": "HMMA"}
+"""The instruction whose peak a family is compared with; wgmma, the instruction of bfloat16, reads shared memory."""
+
+_PEAK_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
 class Row:
-    """One rung, or cuBLAS, at one size. What only a rung has is None for cuBLAS, what is measured is None in a list
+    """One rung, or cuBLAS, at one size. What only a rung has is None for cuBLAS; what is measured is None in a list
     without measurement.
 
     Attributes:
-        types: family; float sums, whatever A and B hold.
+        types: family; it accumulates in f32, whatever A and B hold.
         size: m = n = k.
         tflops: 10^12 floating-point operations per second, two per multiply-add.
-        percent_of_cublas: 100 * tflops / tflops of cuBLAS with a float C at this size in the same run.
-        percent_of_ceiling: 100 * tflops / tflops of a chain of multiply-adds on registers in the same run; None for
+        percent_of_cublas: 100 * tflops / tflops of cuBLAS with an f32 C at this size in the same run.
+        percent_of_peak: 100 * tflops / tflops of independent multiply-adds in registers in the same run; None for
             bfloat16.
         within_bound: whether the result kept ``(K + 3) u |A||B|`` against float64.
     """
@@ -43,16 +59,11 @@ class Row:
     ms: float | None = None
     tflops: float | None = None
     percent_of_cublas: float | None = None
-    percent_of_ceiling: float | None = None
+    percent_of_peak: float | None = None
     within_bound: bool | None = None
 
 
-def listed() -> list[Row]:
-    """The rungs without measurement."""
-    return [_row(rung) for rung in registry.rungs()]
-
-
-_SHARED_BY = {1: "", 32: " a warp", 128: " a warpgroup"}
+_UNITS = {1: "", 32: " a warp", 128: " a warpgroup"}
 
 
 def _row(rung: Rung, **measured) -> Row:
@@ -61,7 +72,7 @@ def _row(rung: Rung, **measured) -> Row:
         number=rung.number,
         name=rung.name,
         new=rung.new,
-        tile=f"{block}, {rung.tm}x{rung.tn}{_SHARED_BY[rung.lanes]}",
+        tile=f"{block}, {rung.tm}x{rung.tn}{_UNITS[rung.lanes]}",
         threads=rung.threads,
         ratio=rung.ratio.value,
         types=rung.types,
@@ -72,48 +83,162 @@ def _row(rung: Rung, **measured) -> Row:
     )
 
 
+def listed() -> list[Row]:
+    """The rungs without measurement."""
+    return [_row(rung) for rung in registry.rungs()]
+
+
+def check_available() -> None:
+    """Raises unless the ladder can be measured here: a GPU, and a cuBLAS that computes in float32."""
+    if not device.backend().available:
+        raise UnavailableError(device.backend().reason)
+    if os.environ.get("CUPY_TF32") == "1":
+        raise OptionError("CUPY_TF32=1 makes cuBLAS compute in TF32, which is no peer of float32: unset it")
+
+
 def measure(
     sizes: Sequence[int], seconds: float, say: Callable[[str], Any], types: Sequence[str] = ("f32",)
 ) -> tuple[list[Row], dict[str, float | None]]:
-    """Rows of every rung of these families and of cuBLAS at every size, and the ceilings of the families in TFLOP/s.
+    """Rows of every rung of these families and of cuBLAS at every size, and the peaks of the families in TFLOP/s.
 
     Args:
         sizes: m = n = k.
-        seconds: time given to each contender at each size; three calls at least.
-        say: is told the progress.
+        seconds: time given to each rung and to cuBLAS at each size; three calls at least.
+        say: called with lines of progress.
         types: any of f32, f16f32, bf16f32.
 
     Raises:
         OptionError: another family.
         UnavailableError: there is no GPU.
     """
-    from pysimd.bench import ladder_times
-
     unknown = [name for name in types if name not in TYPES]
     if unknown:
         raise OptionError(f"types {unknown[0]!r}: the ladder is timed for {', '.join(TYPES)}")
-    ladder_times.check_available()
-    rows, ceilings = [], {}
+    check_available()
+    rows: list[Row] = []
+    peaks = {}
     for family in types:
-        ceilings[family] = ladder_times.ceiling(family)
-        if ceilings[family]:
-            say(f"chain of multiply-adds, {family}: {ceilings[family]:.1f} TFLOP/s")
-        rungs = {rung.name: rung for rung in registry.rungs() if rung.available and rung.types == family}
+        peaks[family] = peak_tflops(family)
+        if peaks[family]:
+            say(f"peak, {family}: {peaks[family]:.1f} TFLOP/s")
+        rungs = [rung for rung in registry.rungs() if rung.available and rung.types == family]
         for i, size in enumerate(sizes, 1):
             say(f"[{i}/{len(sizes)}] {size} x {size} x {size}, {family} ...")
-            timed = ladder_times.at_size(list(rungs.values()), family, size, seconds)
-            peer = timed[ladder_times.CUBLAS]
-            for name in (*rungs, *ladder_times.peers(family)):
-                measured = {
-                    "size": size,
-                    "ms": 2e-9 * size**3 / timed[name].tflops,
-                    "tflops": timed[name].tflops,
-                    "percent_of_cublas": 100 * timed[name].tflops / peer.tflops,
-                    "percent_of_ceiling": 100 * timed[name].tflops / ceilings[family] if ceilings[family] else None,
-                    "within_bound": timed[name].within_bound,
-                }
-                if name in rungs:
-                    rows.append(_row(rungs[name], **measured))
-                else:
-                    rows.append(Row(None, name, None, None, None, None, types=family, **measured))
-    return rows, ceilings
+            rows += _rows(rungs, family, size, at_size(rungs, family, size, seconds), peaks[family])
+    return rows, peaks
+
+
+def _rows(rungs: Sequence[Rung], types: str, size: int, timed: dict[str, Timed], peak: float | None):
+    def measured(name: str) -> dict[str, Any]:
+        tflops = timed[name].tflops
+        return {
+            "size": size,
+            "ms": 2e-9 * size**3 / tflops,
+            "tflops": tflops,
+            "percent_of_cublas": 100 * tflops / timed[CUBLAS].tflops,
+            "percent_of_peak": 100 * tflops / peak if peak else None,
+            "within_bound": timed[name].within_bound,
+        }
+
+    for rung in rungs:
+        yield _row(rung, **measured(rung.name))
+    for peer in peers(types):
+        yield Row(None, peer, None, None, None, None, types=types, **measured(peer))
+
+
+def peers(types: str) -> tuple[str, ...]:
+    """cuBLAS accumulating in f32, with an f32 C; of 16-bit operands also with a C of their type."""
+    return (CUBLAS,) if types == "f32" else (CUBLAS, CUBLAS_NARROW)
+
+
+def peak_tflops(types: str) -> float | None:
+    """TFLOP/s of the peak of a family: FFMA, or mma.sync. None for bfloat16."""
+    if types not in _INSTRUCTIONS:
+        return None
+    work = cuda_peaks.peak_work(cuda_peaks.PEAKS[_INSTRUCTIONS[types]])
+    times = timing.times({"peak": timing.repeated(work.launch)}, timing.CudaEvents(), seconds=_PEAK_SECONDS)
+    return work.amount / times["peak"].median_ns / 1000
+
+
+class Timed(NamedTuple):
+    """The speed of a rung or a peer at a size, and whether its result kept ``(K + 3) u |A||B|`` against float64."""
+
+    tflops: float
+    within_bound: bool
+
+
+def at_size(rungs: Sequence[Rung], types: str, size: int, seconds: float) -> dict[str, Timed]:
+    """Peers and rungs of one family by name, on random matrices of m = n = k = size."""
+    import cupy
+
+    sets = operand_sets(12 * size * size)
+    rng = cupy.random.default_rng(0)
+    family = dtypes.FAMILIES[types]
+    a, b = (random_array(name, (sets, size, size), rng) for name in (family.a, family.b))
+    out = cupy.empty((sets, size, size), np.float32)
+    narrow_out = None if types == "f32" else cupy.empty_like(a)
+    functions = {
+        name: [_peer(name, types, a[i], b[i], (narrow_out if name == CUBLAS_NARROW else out)[i]) for i in range(sets)]
+        for name in peers(types)
+    }
+    for rung in rungs:
+        functions[rung.name] = [cuda_ladder.prepared(rung, a[i], b[i], out[i]) for i in range(sets)]
+    holds = _within_bound({name: calls[0] for name, calls in functions.items()}, types, a[0], b[0], out, narrow_out)
+    runs = {name: timing.cycled(calls) for name, calls in functions.items()}
+    times = timing.times(runs, timing.CudaEvents(), seconds=seconds)
+    return {name: Timed(2e-3 * size**3 / x.median_ns, holds[name]) for name, x in times.items()}
+
+
+def operand_sets(nbytes: int) -> int:
+    """How many sets of operands of ``nbytes`` are used in turn, so that none is read from L2."""
+    import cupy
+
+    properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())
+    return 1 + 3 * properties["l2CacheSize"] // nbytes
+
+
+def _within_bound(calls: dict[str, Callable[[], Any]], types: str, a, b, out, narrow_out) -> dict[str, bool]:
+    """Whether each call gives ``a @ b`` in ``out[0]``; ``CUBLAS_NARROW`` writes ``narrow_out[0]`` and rounds to it."""
+    a, b = (dtypes.widened(x, np.float64) for x in (a, b))
+    expected, bound = a @ b, (a.shape[-1] + 3) * dtypes.FAMILIES[types].roundoff * (abs(a) @ abs(b))
+    rounding = abs(expected) * (2.0**-11 if types == "f16f32" else 2.0**-8)
+    holds = {}
+    for name, call in calls.items():
+        out.fill(np.nan)
+        call()
+        if name == CUBLAS_NARROW:
+            error, allowed = abs(dtypes.widened(narrow_out[0], np.float64) - expected), bound + rounding
+        else:
+            error, allowed = abs(out[0] - expected), bound
+        holds[name] = bool((error <= allowed).all())
+    return holds
+
+
+def _peer(name: str, types: str, a, b, out):
+    """A function that has cuBLAS do ``out = a @ b``."""
+    import cupy
+
+    return partial(cupy.matmul, a, b, out=out) if types == "f32" else _gemm_ex(a, b, out)
+
+
+_CUDA_TYPES = {"float32": 0, "float16": 2, "bfloat16": 14, "uint16": 14}
+"""cudaDataType; uint16 holds bfloat16 bits."""
+
+_CUBLAS_COMPUTE_32F, _CUBLAS_GEMM_DEFAULT = 68, -1
+
+
+def _gemm_ex(a, b, out):
+    """A function that has cuBLAS multiply 16-bit matrices, accumulating in f32; column-major C^T = B^T A^T."""
+    from cupy.cuda import cublas, device
+
+    (m, k), n = a.shape, b.shape[1]
+    one, zero = np.ones((), np.float32), np.zeros((), np.float32)
+    type_a, type_c = _CUDA_TYPES[a.dtype.name], _CUDA_TYPES[out.dtype.name]
+
+    def call() -> None:
+        x, y, z = (b.data.ptr, type_a, n), (a.data.ptr, type_a, k), (out.data.ptr, type_c, n)
+        handle = device.get_cublas_handle()
+        alpha, beta = one.ctypes.data, zero.ctypes.data
+        cublas.gemmEx(handle, 0, 0, n, m, k, alpha, *x, *y, beta, *z, _CUBLAS_COMPUTE_32F, _CUBLAS_GEMM_DEFAULT)
+
+    return call

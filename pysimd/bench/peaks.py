@@ -1,7 +1,7 @@
-"""What this machine does at most, measured by the package itself: multiply-adds, and loads from each memory.
+"""The peaks of this machine: multiply-adds, and loads from each memory, as the package measures them.
 
-Kept in the user's cache folder (``XDG_CACHE_HOME``, or ``~/.cache``) under ``pysimd``, one JSON file for each machine:
-what it was measured on is in the file, and figures of another processor, driver or build are never taken.
+They are kept in the user's cache folder (``XDG_CACHE_HOME``, or ``~/.cache``) under ``pysimd``, one JSON file for each
+machine. The file holds the identity of the machine and of the build, and is used for exactly that identity.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 
 from pysimd import registry
 from pysimd._version import __version__
+from pysimd.bench import cpu_peaks, cuda_peaks
 from pysimd.errors import OptionError, UnavailableError
 
 SCHEMA_VERSION = 1
@@ -30,9 +31,9 @@ class Loads:
 
     Attributes:
         memory: where they come from: ``L1``, ``L2``, ``L3``, ``memory``; on a GPU also ``shared``.
-        window_bytes: what is walked through again and again; on a GPU by each block, or by all of them.
-        gbytes_per_s: 10^9 bytes in a second, of one core or of the whole GPU.
-        gloads_per_s: 10^9 load instructions in a second (of one lane, on a GPU, where they are of four bytes each).
+        window_bytes: what is read repeatedly; on a GPU by each block, or by all blocks together.
+        gbytes_per_s: 10^9 bytes per second, of one core or of the whole GPU.
+        gloads_per_s: 10^9 load instructions per second; on a GPU of one lane, four bytes each.
     """
 
     memory: str
@@ -43,11 +44,12 @@ class Loads:
 
 @dataclass(frozen=True)
 class Peak:
-    """Of one target and types family: 10^9 operations in a second, two per multiply-add, and loads.
+    """The peak of one target and types family.
 
     Attributes:
         instruction: the multiply-add, where a types family has several (on GPUs); empty for CPUs.
-        loads: of each memory; empty for types whose loads convert, and so are none alone.
+        gflops: 10^9 operations per second, two per multiply-add.
+        loads: of each memory; empty for types whose loads convert their elements.
     """
 
     target: str
@@ -63,9 +65,9 @@ class Peaks:
 
     Attributes:
         backend: ``cpu`` (of one core) or ``cuda`` (of the whole device).
-        identity: what they belong to, as plain data: processor, features, build; or device, driver, compiler.
+        identity: of machine and build, as plain data: processor, features, build; or device, driver, compiler.
         measured_at: date and time, UTC.
-        seconds: how long that took.
+        seconds: how long the measurement took.
         peaks: one for each target and types family.
     """
 
@@ -81,30 +83,27 @@ class Peaks:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Peaks:
-        """The peaks that ``to_dict`` made.
+        """The peaks of a document that ``to_dict`` made.
 
         Raises:
-            OptionError: not such a document.
+            OptionError: another document.
         """
         try:
             if data["schema_version"] != SCHEMA_VERSION:
                 raise OptionError(f"peaks of schema_version {data['schema_version']}, this is {SCHEMA_VERSION}")
             names = ("backend", "identity", "measured_at", "seconds")
             peaks = tuple(
-                Peak(
-                    x["target"], x["types"], x["instruction"], x["gflops"], tuple(Loads(**load) for load in x["loads"])
-                )
-                for x in data["peaks"]
+                Peak(**{**peak, "loads": tuple(Loads(**load) for load in peak["loads"])}) for peak in data["peaks"]
             )
             return cls(*(data[name] for name in names), peaks)
         except (KeyError, TypeError) as error:
-            raise OptionError(f"no peaks: expected the JSON of `pysimd peaks --json` ({error!r})") from error
+            raise OptionError(f"not peaks: expected the JSON of `pysimd peaks --json` ({error!r})") from error
 
 
 def peaks(backend: str = "cpu", *, fresh: bool = False) -> Peaks:
     """The peaks of a backend of this machine, from the cache if they were measured before.
 
-    The first time this takes some seconds. Where the cache cannot be written, it takes them every time.
+    A measurement takes some seconds. Where the cache cannot be written, each call measures.
 
     Args:
         backend: ``cpu`` or ``cuda``.
@@ -112,15 +111,15 @@ def peaks(backend: str = "cpu", *, fresh: bool = False) -> Peaks:
 
     Raises:
         OptionError: another backend.
-        UnavailableError: it is not there.
+        UnavailableError: the backend cannot run on this machine.
     """
-    source = _source(backend)
-    identity = {"pysimd": __version__, **source.identity()}
+    module = _module(backend)
+    identity = {"pysimd": __version__, **module.identity()}
     path = _path(backend, identity)
     found = None if fresh else _read(path, identity)
     if found is None:
         start = time.perf_counter()
-        measured = source.measured()
+        measured = module.measured()
         found = Peaks.from_dict(
             {
                 "schema_version": SCHEMA_VERSION,
@@ -135,32 +134,28 @@ def peaks(backend: str = "cpu", *, fresh: bool = False) -> Peaks:
     return found
 
 
-def _source(backend: str):
+def _module(backend: str):
     """The module that measures a backend."""
     if backend not in ("cpu", "cuda"):
         raise OptionError(f"backend={backend!r}: peaks are measured for cpu and cuda")
     (here,) = (b for b in registry.backends() if b.name == backend)
     if not here.available:
         raise UnavailableError(here.reason)
-    if backend == "cpu":
-        from pysimd.bench import cpu_peaks as source
-    else:
-        from pysimd.bench import cuda_peaks as source
-    return source
+    return cpu_peaks if backend == "cpu" else cuda_peaks
 
 
 def _path(backend: str, identity: dict[str, Any]) -> Path | None:
     base = os.environ.get("XDG_CACHE_HOME", "")
     try:
         folder = Path(base) if os.path.isabs(base) else Path.home() / ".cache"
-    except RuntimeError:  # a user without a home
+    except RuntimeError:  # the user has no home folder
         return None
     text = json.dumps(identity, sort_keys=True)
     return folder / "pysimd" / f"peaks-{backend}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
 
 
 def _read(path: Path | None, identity: dict[str, Any]) -> Peaks | None:
-    """What lies there, if it is of this machine; None for anything else, which is measured anew."""
+    """The peaks in a file; None unless they are of this identity."""
     if path is None:
         return None
     with suppress(OSError, ValueError, OptionError, AttributeError):
@@ -170,7 +165,7 @@ def _read(path: Path | None, identity: dict[str, Any]) -> Peaks | None:
 
 
 def _write(path: Path | None, found: Peaks) -> None:
-    """Whole or not at all; a cache that cannot be written is none."""
+    """Write the file whole or not at all; no error where the folder cannot be written."""
     if path is None:
         return
     with suppress(OSError):

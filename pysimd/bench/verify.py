@@ -41,7 +41,6 @@ def verify(types: str, a, b, c, result) -> Verified:
     """
     family = dtypes.FAMILIES[types]
     reference = "int64" if not family.roundoff else "longdouble" if types == "f64" else "float64"
-    wide = np.dtype(reference)
     (m, k), n, batch = a.shape[-2:], b.shape[-1], result.shape[:-2]
     if c is None:
         c = np.zeros((1, 1), result.dtype)
@@ -49,36 +48,33 @@ def verify(types: str, a, b, c, result) -> Verified:
     a, b, c = (np.broadcast_to(x, batch + x.shape[-2:]).reshape(count, *x.shape[-2:]) for x in (a, b, c))
     result = result.reshape(count, m, n)
     step = max(1, _PIECE_MACS // max(1, m * n * k))
-    worst_error = worst_part = 0.0
+    largest_error = largest_part = 0.0
     holds = True
-    with np.errstate(all="ignore"):
-        for at in range(0, count, step):
-            x, y, z = (_widen(operand[at : at + step], wide) for operand in (a, b, c))
-            got, exact = result[at : at + step], x @ y + z
-            if family.roundoff:
-                same = (got == exact) | (np.isnan(got) & np.isnan(exact))  # infinity - infinity is no error
-                error = np.where(same, 0, np.abs(got - exact))
-                bound = (k + 3) * wide.type(family.roundoff) * (np.abs(x) @ np.abs(y) + np.abs(z))
-                bound = np.where(np.isfinite(exact), bound, 0)
-            else:
-                error = np.abs(got.astype(wide) - exact.astype(np.int32))
-                bound = np.zeros_like(error)
-            holds = holds and bool(np.all(error <= bound))
-            outside = np.where(error == 0, 0.0, np.inf)
-            worst_error = max(worst_error, _largest(error))
-            worst_part = max(
-                worst_part, _largest(np.divide(error, bound, out=outside, where=bound > 0, casting="unsafe"))
-            )
-    return Verified(reference, worst_error, worst_part, holds)
+    for start in range(0, count, step):
+        piece = slice(start, start + step)
+        wide = [dtypes.widened(x[piece], np.dtype(reference)) for x in (a, b, c)]
+        with np.errstate(all="ignore"):
+            error, bound = _error_and_bound(*wide, result[piece], family.roundoff)
+            part = np.where(error == 0, 0.0, np.inf)
+            np.divide(error, bound, out=part, where=bound > 0, casting="unsafe")
+        holds = holds and bool(np.all(error <= bound))
+        largest_error, largest_part = max(largest_error, _largest(error)), max(largest_part, _largest(part))
+    return Verified(reference, largest_error, largest_part, holds)
+
+
+def _error_and_bound(a, b, c, result, roundoff: float):
+    """|C - C*| and what it may be, elementwise; ``a``, ``b`` and ``c`` are widened."""
+    exact = a @ b + c
+    if not roundoff:
+        error = np.abs(result.astype(a.dtype) - exact.astype(np.int32))
+        return error, np.zeros_like(error)
+    same = (result == exact) | (np.isnan(result) & np.isnan(exact))  # infinity - infinity is no error
+    error = np.where(same, 0, np.abs(result - exact))
+    bound = (a.shape[-1] + 3) * a.dtype.type(roundoff) * (np.abs(a) @ np.abs(b) + np.abs(c))
+    return error, np.where(np.isfinite(exact), bound, 0)
 
 
 def _largest(x) -> float:
     if x.size == 0:
         return 0.0
     return float("inf") if np.isnan(x).any() else float(x.max())
-
-
-def _widen(x: np.ndarray, wide: np.dtype) -> np.ndarray:
-    if x.dtype.name == "uint16":
-        return (x.astype(np.uint32) << 16).view(np.float32).astype(wide)
-    return x.astype(wide)

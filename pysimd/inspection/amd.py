@@ -17,7 +17,7 @@ from pysimd.simulator.counts import MACS_PER_LANE, macs_of_wave
 
 DEFAULTS = ("gfx942", "gfx1100")
 
-TWICE = "gfx11 wants both halves of a wave to hold the fragments: each element is loaded twice"
+TWICE = "on gfx11 lanes 0-15 and 16-31 of a wave hold the same fragments: each element is loaded twice"
 
 # Without dot4 a byte product is a 24-bit one, whose sum is another instruction or its own.
 _MACS = {**MACS_PER_LANE, "v_mul_i32_i24": 1}
@@ -78,8 +78,8 @@ class Loop:
 
 
 def _names(instructions) -> list[tuple[str, bool]]:
-    halves = [(x, bool(x.second)) for x in instructions] + [(x.second, True) for x in instructions if x.second]
-    return [(re.sub(r"^v_dual_|^v_(?=dual_)", "v_", x.mnemonic), pair) for x, pair in halves]
+    single = [(x, bool(x.second)) for x in instructions] + [(x.second, True) for x in instructions if x.second]
+    return [(re.sub(r"^v_dual_|^v_(?=dual_)", "v_", x.mnemonic), pair) for x, pair in single]
 
 
 def bytes_loaded(name: str) -> int:

@@ -1,4 +1,4 @@
-"""What the lines of a hot loop add up to."""
+"""The counts of a hot loop."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ class Line:
 
 @dataclass(frozen=True)
 class Inspection:
-    """The hot loop of one kernel; counts are of one turn of the loop, which may do several steps of k.
+    """The hot loop of one kernel; counts are of one iteration, which may do several steps of k.
 
     Attributes:
         kernel: its name.
         target: what it was compiled for: ``avx2``, ``sm_90``, ``gfx942``.
         entry: the function, or the template instance.
         scope: whose instructions are counted: a ``core``, a GPU's ``thread``, or a ``warp`` (``wave``, ``warpgroup``)
-            whose threads do a tile together on a matrix unit.
+            whose threads compute a tile together on a matrix unit.
         element_bytes: bytes of an element of A and B as the loop loads it (2 for int8 that packing has widened).
         registers: vector registers that the loop names (CPU), or that a thread of the kernel has (GPU).
         registers_there_are: how many the target has for it.
         features: instruction sets that the whole function needs, in the disassembler's names; empty for GPUs.
         analytic_ratio: multiply-adds per element loaded, of the tile.
-        remark: why the counted ratio may be another one; empty if it may not.
+        remark: why the counted ratio may differ from the analytic one; empty if it must not.
         lines: the instructions.
-        tile_memory: where the tile's elements come from, for the ratios; empty: wherever elements are loaded from. In a
-            rung of the ladder the loop also brings from global memory what many threads will use.
+        tile_memory: the memory whose loads count for the ratios; empty for all. The loop of a rung of the ladder also
+            copies panels from global memory, for many threads.
     """
 
     kernel: str
@@ -69,17 +69,17 @@ class Inspection:
 
     @property
     def instructions(self) -> int:
-        """Instructions in all."""
+        """Number of instructions."""
         return len(self.lines)
 
     @property
     def multiply_adds(self) -> int:
-        """Instructions that multiply for the tile (a multiply and its add, where they are two, count once)."""
+        """Instructions that multiply for the tile; a multiply with a separate add counts once."""
         return self._count(MULTIPLY_ADD)
 
     @property
     def macs(self) -> int:
-        """Multiply-adds of single elements: the lanes of those instructions."""
+        """Multiply-adds of elements: all lanes of those instructions."""
         return sum(line.macs for line in self.lines)
 
     @property
@@ -113,13 +113,13 @@ class Inspection:
 
     @property
     def element_ratio(self) -> float | None:
-        """Multiply-adds per element loaded; None if nothing is."""
+        """Multiply-adds per element loaded; None if nothing is loaded."""
         loaded = sum(self._for_the_tile(self.load_elements))
         return self.macs / loaded if loaded else None
 
     @property
     def instruction_ratio(self) -> float | None:
-        """Multiply-add instructions per load instruction; None if there is none."""
+        """Multiply-add instructions per load instruction; None without loads."""
         loads = sum(self._for_the_tile(self.load_instructions))
         return self.multiply_adds / loads if loads else None
 
@@ -132,7 +132,7 @@ class Inspection:
         return self.element_ratio is not None and abs(self.element_ratio / self.analytic_ratio - 1) < 1e-9
 
     def counts(self) -> dict[str, Any]:
-        """All of it but the disassembly, as plain data."""
+        """Everything but the disassembly, as plain data."""
         plain = ("kernel", "target", "entry", "scope", "element_bytes", "instructions", "multiply_adds", "macs")
         plain += ("load_instructions", "load_elements", "stores", "moves", "spills", "registers", "registers_there_are")
         plain += ("analytic_ratio", "element_ratio", "instruction_ratio", "agrees", "remark")
@@ -148,7 +148,7 @@ class Inspection:
 
     @property
     def listing(self) -> str:
-        """The disassembly, each line after what it does for the tile."""
+        """The disassembly; before each line, what it does for the tile."""
         return "\n".join(f"{self._note(line):>28}  {line.text}" for line in self.lines)
 
     def _note(self, line: Line) -> str:
@@ -172,10 +172,10 @@ class Inspection:
         instructions = "none" if self.instruction_ratio is None else f"{self.instruction_ratio:.2f}"
         lines = [
             f"kernel     {self.kernel}: {self.entry}, compiled for {self.target}",
-            f"loop       one turn, of a {self.scope}: {self.instructions} instructions",
+            f"loop       one iteration of a {self.scope}: {self.instructions} instructions",
             f"multiplies {self.multiply_adds} instructions, {self.macs} multiply-adds",
             f"loads      {loads or 'none'}",
-            f"besides    {self.stores} stores, {self.moves} moves, {self.spills} spills",
+            f"other      {self.stores} stores, {self.moves} moves, {self.spills} spills",
             f"registers  {self.registers} of {self.registers_there_are}",
             f"ratio      {counted} by element (of the tile: {self.analytic_ratio:.2f}), {instructions} by instruction",
         ]

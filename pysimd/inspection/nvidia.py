@@ -44,7 +44,7 @@ def toolkit() -> Path | None:
 
 @cache
 def missing() -> str:
-    """What is not here for compiling and disassembling, and how to get it; empty if all is."""
+    """What is missing for compiling and disassembling, and how to install it; empty if nothing is."""
     if importlib.util.find_spec("cupy_backends") is None:
         return f"CuPy is not installed: {_INSTALL}"
     if toolkit() is None or not any((toolkit() / "include" / x).is_file() for x in ("crt/mma.h", "mma.h")):
@@ -77,7 +77,7 @@ class Instruction:
     text: str
 
     def moves(self) -> bool:
-        """Whether it only brings a constant or another register into a register: 0 * 0 + x."""
+        """Whether it only copies a constant or another register: 0 * 0 + x."""
         return "-RZ, RZ," in self.operands
 
     def bytes_loaded(self, *loads: str) -> int:
@@ -205,7 +205,7 @@ def macs(x: Instruction, row: table.Kernel) -> int:
 
 
 def macs_of_warp(x: Instruction) -> int:
-    """Multiply-adds of a tensor core's instruction, whose name tells the shape; 0 for others."""
+    """Multiply-adds of an instruction of the tensor cores, whose name has the shape; 0 for others."""
     shape = re.match(r"[HI]MMA\.(\d+)", x.name)
     return _SHAPES[shape[1]] if shape else 0
 

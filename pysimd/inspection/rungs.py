@@ -87,9 +87,7 @@ def line(x: nvidia.Instruction, row: ladder_table.Rung, size: int) -> Line:
     name = instruction(row)
     if row.lanes == 1 and x.name.startswith(name) and not x.moves():
         return Line(x.text, (MULTIPLY_ADD,), _GROUPS[name])
-    if x.name.startswith("LDS") and x.operands.startswith(
-        "RZ,"
-    ):  # stands before asynchronous copies, and loads nothing
+    if x.name.startswith("LDS") and x.operands.startswith("RZ,"):  # precedes asynchronous copies, and loads nothing
         return Line(x.text)
     matrices = re.match(r"LDSM\.16\.MT?88(?:\.([24]))?", x.name)
     if matrices:  # of 8 x 8 elements of two bytes

@@ -17,10 +17,10 @@ try:
 except ImportError:
     iced = None
 
-SUMS_OF = {"VPDPBUSD": 4, "VDPBF16PS": 2, "VPMADDWD": 2, "PMADDWD": 2}
-"""Multiply-adds in each 32-bit lane, of the instructions that do more than one."""
+MACS_PER_32_BITS = {"VPDPBUSD": 4, "VDPBF16PS": 2, "VPMADDWD": 2, "PMADDWD": 2}
+"""Multiply-adds in each 32-bit lane, of instructions that do more than one."""
 
-LOWERED = "the compiler lowers plain C vectors to what the processor has, and loads some elements twice"
+LOWERED = "the compiler lowers plain C vectors to the registers of the processor, and loads some elements twice"
 
 _MOST_BYTES = 1 << 16
 """Longer than any ``run`` function of a kernel."""
@@ -158,9 +158,9 @@ def macs(i) -> int:
     if not i.op_count or not iced.RegisterExt.is_vector_register(i.op0_register):
         return 0
     width = iced.RegisterExt.size(i.op0_register)
-    for prefix, sums in SUMS_OF.items():
+    for prefix, macs_per_word in MACS_PER_32_BITS.items():
         if name.startswith(prefix):
-            return width // 4 * sums
+            return width // 4 * macs_per_word
     if name == "PMULUDQ":  # how plain C without SSE4.1 multiplies 32-bit integers: two products at a time
         return 2
     if name.startswith(("VFMADD", "VMULP", "MULP")) and name.endswith(("PS", "PD")):

@@ -1,31 +1,32 @@
-"""The register tile of one kernel as a drawing: what holds C, and what is loaded and broadcast in a step of k."""
+"""The register tile of one kernel: which registers hold C, and what is loaded and broadcast in a step of k."""
 
 from __future__ import annotations
 
-import re
 import textwrap
+from collections.abc import Iterable
 from dataclasses import dataclass
-from html import escape
 from itertools import pairwise
 from typing import Any
 
+from pysimd import sources
 from pysimd.errors import UnavailableError
 from pysimd.inspection import Inspection, inspect
 from pysimd.microkernel import MicroKernel
+from pysimd.report.drawing import Drawing, Rectangle, Shape, Text
 
 
 @dataclass(frozen=True)
 class Tile:
-    """What is drawn.
+    """A register tile.
 
     Attributes:
         kernel, form, mr, nr: as of the kernel.
-        holder: what C lies in: ``vector registers``, ``registers of a thread``, ...
-        width: elements of C in one of them, along a row and on through the next rows; None if not known here.
+        holder: what holds C: ``vector registers``, ``registers of a thread``, ...
+        width: elements of C in one holder, along a row and on into the next rows; None where it is not known.
         step: sentences on one step of k.
-        file: what the kernel's file says of its tile, registers and step, by label.
+        file: labels ``tile``, ``regs`` and ``per k`` of the header of the kernel's file.
         counted: the hot loop, where it could be read.
-        uncounted_reason: else what is missing.
+        uncounted_reason: otherwise what is missing.
     """
 
     kernel: str
@@ -40,12 +41,12 @@ class Tile:
     uncounted_reason: str
 
     def holder_of(self, row: int, column: int) -> int:
-        """Which register (or lane) holds this element of C."""
+        """Number of the register (or thread) that holds this element of C."""
         return (row * self.nr + column) // (self.width or 1)
 
     @property
     def holders(self) -> int:
-        """How many hold all of C."""
+        """Number of holders of all of C."""
         return -(-self.mr * self.nr // (self.width or 1))
 
     def to_dict(self) -> dict[str, Any]:
@@ -57,7 +58,7 @@ class Tile:
 
 
 def tile(kernel: MicroKernel, target: str | None = None) -> Tile:
-    """The drawing of a kernel, for ``target`` as in ``pysimd.inspect``.
+    """The register tile of a kernel, for ``target`` as in ``pysimd.inspect``.
 
     Raises:
         OptionError: a target that the kernel cannot be compiled for.
@@ -86,7 +87,7 @@ def _held(kernel: MicroKernel, counted: Inspection | None) -> tuple[str, int | N
         lanes = 32 if kernel.backend == "cuda" or kernel.form == "wmma" else 64
         return f"registers of {lanes} threads", None
     if kernel.form == "inner":
-        return ("running sums" if kernel.backend == "cpu" else "threads"), 1
+        return ("accumulators" if kernel.backend == "cpu" else "threads"), 1
     if kernel.backend != "cpu":
         return "registers of a thread", 2 if kernel.backend == "hip" and kernel.types == "f16" else 1
     if kernel.target == "generic":
@@ -98,20 +99,13 @@ def _held(kernel: MicroKernel, counted: Inspection | None) -> tuple[str, int | N
 
 
 _LANES_OF_AN_ELEMENT = {"avx512_f32_outer_8x8": 2}
-"""Kernels that sum the k of an element in several lanes, which are added at the end."""
+"""Lanes that accumulate one element of C, of kernels that have several and add them at the end."""
 
 
 def _file(kernel: MicroKernel) -> dict[str, str]:
-    """Labels ``tile``, ``regs`` and ``per k`` of the header of the kernel's file."""
-    found: dict[str, str] = {}
-    label = ""
-    for line in kernel.source.partition("*/")[0].splitlines()[1:]:
-        match = re.match(r" \* (\w+(?: \d? ?k)?)\s{2,}(.*)", line)
-        if match:
-            label, found[match[1]] = match[1], match[2]
-        elif label:
-            found[label] += " " + " ".join(line.lstrip(" *").split())
-    return {key: " ".join(value.split()) for key, value in found.items() if key in ("tile", "regs") or key[:3] == "per"}
+    """Labels ``tile``, ``regs`` and ``per k`` (or ``per 2 k``, ...) of the header of the kernel's file."""
+    labels = sources.header(kernel.source).items()
+    return {label: " ".join(text.split()) for label, text in labels if label.split()[0] in ("tile", "regs", "per")}
 
 
 def _step(kernel: MicroKernel) -> tuple[str, ...]:
@@ -128,15 +122,15 @@ def _step(kernel: MicroKernel) -> tuple[str, ...]:
     return (loads, f"{ratio.macs * group} multiply-adds, {ratio.loads * group} elements loaded: {ratio.value:.2f}")
 
 
-def edges(drawn: Tile, row: int) -> list[int]:
-    """Columns where another register begins."""
-    if drawn.width is None:
-        return [0]
-    return [j for j in range(drawn.nr) if j == 0 or drawn.holder_of(row, j) != drawn.holder_of(row, j - 1)]
+def spans(drawn: Tile, row: int) -> list[tuple[int, int]]:
+    """Ranges of columns of a row that one register holds each; the whole row where that is not known."""
+    holders = [drawn.holder_of(row, j) if drawn.width else 0 for j in range(drawn.nr)]
+    starts = [j for j in range(drawn.nr) if j == 0 or holders[j] != holders[j - 1]]
+    return list(pairwise([*starts, drawn.nr]))
 
 
 def title(drawn: Tile) -> str:
-    """What is drawn, in a line."""
+    """One line: the kernel, and what holds C."""
     if drawn.width is None:
         return f"{drawn.kernel}: C in {drawn.holder}"
     holder = drawn.holder.replace("registers", "register") if drawn.holders == 1 else drawn.holder
@@ -152,7 +146,7 @@ def notes(drawn: Tile) -> list[str]:
         used = f"{seen.registers} of {seen.registers_there_are} registers"
         found.append(
             f"the built loop ({seen.target}): {seen.multiply_adds} multiply-add and "
-            f"{sum(seen.load_instructions.values())} load instructions a turn, {used}, {seen.spills} spills"
+            f"{sum(seen.load_instructions.values())} load instructions an iteration, {used}, {seen.spills} spills"
         )
     elif drawn.uncounted_reason:
         found.append(f"the built loop could not be read: {drawn.uncounted_reason}")
@@ -160,14 +154,14 @@ def notes(drawn: Tile) -> list[str]:
 
 
 def text(drawn: Tile) -> str:
-    """For the terminal: B above, A to the left, C in its registers."""
+    """The tile for the terminal: B above, A to the left, C in its registers."""
     cell = 5 if drawn.width == 1 else 3 if drawn.nr <= 16 else 2
     side = f"{'A':>5} "
     lines = [title(drawn), "", f"{'':>{len(side) + 1}}B: row k of {drawn.nr} elements"]
     rows = []
     for i in range(drawn.mr):
         row = ""
-        for j, until in pairwise([*edges(drawn, i), drawn.nr]):
+        for j, until in spans(drawn, i):
             name = f"c{drawn.holder_of(i, j)}" if drawn.width else ""
             row += "│" + f" {name}".ljust((until - j) * cell - 1)
         rows.append(f"{'a' + str(i):>5} {row}│")
@@ -176,44 +170,30 @@ def text(drawn: Tile) -> str:
     return "\n".join([*lines, *(textwrap.fill(note, 110, subsequent_indent="  ") for note in notes(drawn))])
 
 
-_STYLE = """
-svg.tile { font: 12px system-ui, sans-serif; --ink: #1b1b1b; --c: #cfe0f2; --c2: #b5cfea; --a: #f7d5c4; --b: #d8ecd0 }
-@media (prefers-color-scheme: dark) {
-  svg.tile { --ink: #e6e6e6; --c: #24405e; --c2: #2f5378; --a: #6b3a25; --b: #33532a }
-}
-svg.tile text { fill: var(--ink) } svg.tile rect { stroke: var(--ink); stroke-width: .6 }
-svg.tile .c { fill: var(--c) } svg.tile .d { fill: var(--c2) }
-svg.tile .a { fill: var(--a) } svg.tile .b { fill: var(--b) }
-"""
+_CELL, _LEFT, _TOP = 26, 104, 74
+_LINE, _LEAST_WIDTH = 18, 760
 
 
-def svg(drawn: Tile) -> str:
-    """As an SVG image, light or dark as its reader has it."""
-    cell, left, top = 26, 104, 74
-    width, height = left + drawn.nr * cell, top + drawn.mr * cell
-    shapes = [f'<text x="4" y="18" font-weight="600">{escape(title(drawn))}</text>']
-    shapes.append(f'<text x="{left}" y="{top - 38}">B: row k</text><text x="4" y="{top - 8}">A: column k</text>')
-    for j in range(drawn.nr):
-        shapes.append(_rect("b", left + j * cell, top - 32, cell, 20))
+def drawing(drawn: Tile) -> Drawing:
+    """The tile: a row of B above, a column of A to the left, C in its registers, notes below."""
+    bottom = _TOP + drawn.mr * _CELL + 24
+    lines = [line for note in notes(drawn) for line in textwrap.wrap(note, 100, subsequent_indent="  ")]
+    shapes: list[Shape] = [Text(4, 18, title(drawn), kind="title")]
+    shapes += [Text(_LEFT, _TOP - 38, "B: row k"), Text(4, _TOP - 8, "A: column k")]
+    shapes += [Rectangle("b", _LEFT + j * _CELL, _TOP - 32, _CELL, 20) for j in range(drawn.nr)]
+    shapes += [Rectangle("a", _LEFT - 30, _TOP + i * _CELL, 22, _CELL) for i in range(drawn.mr)]
     for i in range(drawn.mr):
-        shapes.append(_rect("a", left - 30, top + i * cell, 22, cell))
-    if drawn.width is None:
-        shapes.append(_rect("c", left, top, drawn.nr * cell, drawn.mr * cell))
-    for i in range(drawn.mr if drawn.width else 0):
-        y = top + i * cell
-        for j, until in pairwise([*edges(drawn, i), drawn.nr]):
-            number, x = drawn.holder_of(i, j), left + (j + until) * cell / 2
-            shapes.append(_rect("d" if number % 2 else "c", left + j * cell, y, (until - j) * cell, cell))
-            shapes.append(f'<text x="{x:g}" y="{y + 17}" text-anchor="middle">{number}</text>')
-    below = [line for note in notes(drawn) for line in textwrap.wrap(note, 100, subsequent_indent="  ")]
-    for line, note in enumerate(below):
-        shapes.append(f'<text x="4" y="{height + 24 + 18 * line}">{escape(note)}</text>')
-    width, height = max(width + 10, 700), height + 24 + 18 * len(below)
-    return (
-        f'<svg class="tile" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" role="img"><style>{_STYLE}</style>\n' + "\n".join(shapes) + "\n</svg>\n"
-    )
+        shapes += _row(drawn, i)
+    shapes += [Text(4, bottom + _LINE * i, line) for i, line in enumerate(lines)]
+    width = max(_LEFT + drawn.nr * _CELL + 10, _LEAST_WIDTH)
+    return Drawing("tile", width, bottom + _LINE * len(lines), tuple(shapes))
 
 
-def _rect(kind: str, x: float, y: float, width: float, height: float) -> str:
-    return f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"/>'
+def _row(drawn: Tile, i: int) -> Iterable[Shape]:
+    """A row of C: the registers that hold it, with their numbers."""
+    y = _TOP + i * _CELL
+    for j, until in spans(drawn, i):
+        number = drawn.holder_of(i, j) if drawn.width else 0
+        yield Rectangle("d" if number % 2 else "c", _LEFT + j * _CELL, y, (until - j) * _CELL, _CELL)
+        if drawn.width:
+            yield Text(_LEFT + (j + until) * _CELL / 2, y + 17, str(number), "middle")

@@ -1,4 +1,4 @@
-"""The command line: every sub-command as text and as JSON, errors in one line, exit codes, files there and back."""
+"""The command line: every command as text and as JSON, errors of one line, exit codes, input and output files."""
 
 import json
 import os
@@ -10,9 +10,10 @@ import pytest
 
 import pysimd
 from pysimd import dtypes
-from pysimd.bench import tiles as measure
-from pysimd.bench import verify
+from pysimd.bench import matmul, verify
+from pysimd.bench.data import random_array
 from pysimd.cli import command as cli
+from pysimd.cli import run
 
 QUICK = ["--seconds", "0.001"]
 
@@ -55,7 +56,7 @@ def in_a_process(*words, **environment):
 
 
 def only_error(err):
-    """The one line an error is."""
+    """The error, which must be one line."""
     assert err.startswith("pysimd: error: ")
     assert err.count("\n") == 1
     assert "Traceback" not in err
@@ -180,7 +181,7 @@ def test_run_the_same_seed_gives_the_same_result(pysimd_cli, tmp_path):
     assert not np.array_equal(one, three)
 
 
-def test_run_on_files_and_back(pysimd_cli, tmp_path, rng):
+def test_run_reads_and_writes_files(pysimd_cli, tmp_path, rng):
     a, b, c = (rng.standard_normal((2, 3, *shape), np.float32) for shape in ((4, 7), (7, 4), (4, 4)))
     for name, x in (("a", a), ("b", b), ("c", c)):
         np.save(tmp_path / f"{name}.npy", x)
@@ -192,7 +193,7 @@ def test_run_on_files_and_back(pysimd_cli, tmp_path, rng):
 
 
 def test_run_takes_bfloat16_files(pysimd_cli, tmp_path, rng):
-    a, b = (measure.random_array("bfloat16", shape, rng) for shape in ((4, 6), (6, 4)))
+    a, b = (random_array("bfloat16", shape, rng) for shape in ((4, 6), (6, 4)))
     np.save(tmp_path / "a.npy", a)  # as ml_dtypes has numpy write it
     np.save(tmp_path / "b.npy", b.view(np.uint16).view(dtypes.dtype_of("bfloat16")))
     code, _, err = pysimd_cli(
@@ -214,7 +215,7 @@ def test_run_on_an_empty_batch(document, tmp_path):
 
 def test_run_a_result_outside_the_bound_is_a_failure(pysimd_cli, monkeypatch):
     wrong = verify.Verified("float64", 1.0, 99.0, False)
-    monkeypatch.setattr(cli, "verify", lambda *_: wrong)
+    monkeypatch.setattr(run, "verify", lambda *_: wrong)
     code, out, err = pysimd_cli("run", "generic_f32_outer_4x4", "--batch", 2, *QUICK)
     assert code == 1
     assert "DOES NOT HOLD" in out
@@ -227,7 +228,7 @@ def test_run_a_result_outside_the_bound_is_a_failure(pysimd_cli, monkeypatch):
         (["run", "generic_f32_outer_5x5"], 2, "did you mean generic_f32_outer_4x4"),
         (["run", "generic_f32_outer_4x4", "--a", "a.npy"], 2, "--a and --b belong together"),
         (["run", "generic_f32_outer_4x4", "--a", "none.npy", "--b", "b.npy"], 1, "none.npy: No such file"),
-        (["run", "generic_f32_outer_4x4", "--a", "text.npy", "--b", "b.npy"], 1, "text.npy is no array file"),
+        (["run", "generic_f32_outer_4x4", "--a", "text.npy", "--b", "b.npy"], 1, "text.npy is not an array file"),
         (["run", "generic_f32_outer_4x4", "--a", "many.npz", "--b", "b.npy"], 1, "holds several arrays"),
         (["run", "generic_f32_outer_4x4", "--a", "flat.npy", "--b", "b.npy"], 1, "at least 2 dimensions"),
         (["run", "generic_f32_outer_4x4", "--a", "a.npy", "--b", "a.npy"], 1, "(3, 4)"),
@@ -376,7 +377,7 @@ def test_report(pysimd_cli, tmp_path):
     assert page.read_text() == first
 
 
-@pytest.mark.parametrize(("given", "says"), [(["--no-measure"], "leave everything"), ([], "no JSON")])
+@pytest.mark.parametrize(("given", "says"), [(["--no-measure"], "leave everything"), ([], "not a JSON file")])
 def test_report_that_cannot_be_made(pysimd_cli, tmp_path, given, says):
     (tmp_path / "x.json").write_text("nonsense")
     code, _, err = pysimd_cli("report", "--from", tmp_path / "x.json", "-o", tmp_path / "x.html", *given)
@@ -419,7 +420,7 @@ def test_plot_of_an_unknown_kind(pysimd_cli, tmp_path):
 
 
 @pytest.mark.parametrize("types", ["f32", "f64", "bf16f32", "i8i32", "u8i8i32"])
-def test_bench_beside_numpy(document, types):
+def test_bench_against_numpy(document, types):
     (row,) = document("bench", "--types", types, "--sizes", "5", "--batch", "3", *QUICK)["rows"]
     assert (row["types"], row["size"], row["batch"], row["within_bound"]) == (types, 5, 3, True)
     assert row["kernel"] in [k.name for k in pysimd.kernels(types=types, available=True)]
@@ -439,7 +440,7 @@ def test_bench_as_text_with_progress_on_stderr(pysimd_cli, monkeypatch):
 
 
 def test_bench_a_wrong_result_is_a_failure(pysimd_cli, monkeypatch):
-    monkeypatch.setattr(measure, "verify", lambda *_: verify.Verified("float64", 1.0, 99.0, False))
+    monkeypatch.setattr(matmul, "verify", lambda *_: verify.Verified("float64", 1.0, 99.0, False))
     code, _, err = pysimd_cli("bench", "--sizes", "4", "--batch", "2", *QUICK)
     assert code == 1
     assert "outside the error bound" in err
@@ -468,7 +469,7 @@ def test_version():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
-def test_a_reader_that_goes_away_is_no_traceback():
+def test_a_closed_standard_output_is_no_traceback():
     read, write = os.pipe()
     os.close(read)
     try:
@@ -489,7 +490,7 @@ def test_ctrl_c_is_no_traceback(pysimd_cli, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(measure, "beside_numpy", interrupted)
+    monkeypatch.setattr(matmul, "against_numpy", interrupted)
     code, out, _ = pysimd_cli("bench", "--sizes", "4", "--batch", "2")
     assert (code, out) == (130, "")
 
@@ -522,22 +523,22 @@ def test_ladder_has_nothing_to_draw_in_a_list(pysimd_cli, tmp_path):
 
 @pytest.fixture
 def measured(monkeypatch):
-    """The ladder as if it had been measured at two sizes."""
+    """Invented measurements of the ladder."""
     from pysimd.bench import ladder as ladder_report
 
     def made(sizes, seconds, say, types):
         say("measuring")
-        rows, ceilings = [], {}
+        rows, peaks = [], {}
         for family in types:
-            ceilings[family] = None if family == "bf16f32" else 60.0
+            peaks[family] = None if family == "bf16f32" else 60.0
             for size in sizes:
                 rungs = [rung for rung in pysimd.rungs() if rung.types == family]
                 rows += [
-                    ladder_report._row(rung, size=size, tflops=1.0 + i, percent_of_cublas=50.0, percent_of_ceiling=25.0)
+                    ladder_report._row(rung, size=size, tflops=1.0 + i, percent_of_cublas=50.0, percent_of_peak=25.0)
                     for i, rung in enumerate(rungs)
                 ]
                 rows.append(ladder_report.Row(None, "cuBLAS", None, None, None, None, family, size=size, tflops=50.0))
-        return rows, ceilings
+        return rows, peaks
 
     monkeypatch.setattr(ladder_report, "measure", made)
 
@@ -549,22 +550,22 @@ def test_ladder_measured(pysimd_cli, document, measured):
     lines = out.splitlines()
     assert len(lines) == 2 + 2 * (sum(rung.types == "f32" for rung in pysimd.rungs()) + 1)
     assert lines[1].split() == ["64", "S0", "naive_uncoalesced", "1.00", "50.0", "25.0", "0.50", *lines[1].split()[7:]]
-    assert "ceiling: 60.0 TFLOP/s" in lines[-1]
+    assert "peak: 60.0 TFLOP/s" in lines[-1]
     data = document("ladder", "--sizes", "64")
-    assert data["ceiling_tflops"] == {"f32": 60.0}
+    assert data["peak_tflops"] == {"f32": 60.0}
     assert data["rows"][-1]["name"] == "cuBLAS"
 
 
 def test_ladder_of_several_families(pysimd_cli, document, measured):
     code, out, _ = pysimd_cli("ladder", "--sizes", "64", "--types", "f16f32,bf16f32")
     assert code == 0
-    halves, bfloat16 = out.split("\n\n")
-    assert "wmma_naive" in halves
-    assert "ceiling: 60.0" in halves
+    float16, bfloat16 = out.split("\n\n")
+    assert "wmma_naive" in float16
+    assert "peak: 60.0" in float16
     assert "bf16_best" in bfloat16
-    assert "ceiling:" not in bfloat16
+    assert "peak:" not in bfloat16
     data = document("ladder", "--sizes", "64", "--types", "f16f32,bf16f32")
-    assert data["ceiling_tflops"] == {"f16f32": 60.0, "bf16f32": None}
+    assert data["peak_tflops"] == {"f16f32": 60.0, "bf16f32": None}
     assert {row["types"] for row in data["rows"]} == {"f16f32", "bf16f32"}
     code, _, err = pysimd_cli("ladder", "--types", "f32,f16f32", "--plot", "x.png")
     assert code == 2
@@ -593,7 +594,7 @@ def test_source_of_a_rung(pysimd_cli):
         (["--backend", "cuda", "--threads", "2"], "--plot and --threads are for --backend cpu"),
     ],
 )
-def test_bench_options_that_do_not_fit(pysimd_cli, argv, words):
+def test_bench_options_that_exclude_each_other(pysimd_cli, argv, words):
     code, out, err = pysimd_cli("bench", *argv)
     assert (code, out) == (2, "")
     assert words in err

@@ -1,4 +1,4 @@
-"""README and docs: their Python runs, their kernels exist, their links lead somewhere."""
+"""README and docs: their Python runs, their kernels exist, their links have targets."""
 
 import re
 from pathlib import Path
@@ -38,6 +38,6 @@ def test_kernels_named_exist(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
-def test_links_lead_somewhere(page):
+def test_links_have_targets(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         assert target.startswith("https://") or (page.parent / target).exists(), target

@@ -1,4 +1,4 @@
-"""Bad input: an error of its own class that says what was given and what to do, and not one byte of ``out`` written."""
+"""Invalid input: an error of its own class says what was given and what to do, and no byte of ``out`` is written."""
 
 import numpy as np
 import pytest
@@ -138,8 +138,8 @@ def test_matmul(case, options):
 
 
 @pytest.mark.parametrize("case", MATMUL)
-def test_matmul_after_the_short_way_is_open(case):
-    """The first good call installs a shorter way into C: it must leave every one of these cases to the checks."""
+def test_matmul_after_the_fast_path_is_open(case):
+    """The first valid call installs the fast path into C, which must leave every one of these cases to the checks."""
     pysimd.matmul(full(4, 4), full(4, 4))
     test_matmul(case, {})
 
@@ -221,7 +221,7 @@ def test_arrays_of_an_unavailable_backend():
     assert cuda.reason in str(caught.value)
 
 
-def test_a_device_nobody_knows():
+def test_an_unknown_device():
     class Elsewhere:
         def __dlpack_device__(self):
             return 14, 0

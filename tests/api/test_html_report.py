@@ -1,4 +1,4 @@
-"""``pysimd report``: one page that needs nothing else and carries every number that it shows."""
+"""``pysimd report``: one page that refers to no other file and holds every number that it shows."""
 
 import json
 import re
@@ -9,15 +9,14 @@ import pytest
 
 import pysimd
 from pysimd.bench import peaks
-from pysimd.report import compare as report
-from pysimd.report import html as html_report
+from pysimd.report import html, report
 
 NAMES = ["generic_f32_inner_4x4", "generic_f32_outer_4x4", "generic_f64_outer_4x4", "cuda_f32_outer_4x4"]
 VOID = {"meta", "i/"}
 
 
 class Page(HTMLParser):
-    """Tags, what they hold, and whether they are closed in order."""
+    """The tags of a page and their text; tags must be closed in order."""
 
     def __init__(self, text):
         super().__init__()
@@ -48,7 +47,7 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def made(monkeypatch):
-    """A report with all that a row can have, and a kernel that could not be counted."""
+    """A report whose rows have every field, and a kernel that could not be counted."""
     rows = []
     for row in pysimd.compare(NAMES).rows:
         counted = {"macs": 32, "element_ratio": row.ratio, "instruction_ratio": 1.5, "registers": 9, "stores": 0}
@@ -64,25 +63,25 @@ def made(monkeypatch):
     return report.Report(tuple(rows), report.machine())
 
 
-def test_page_is_well_formed_and_needs_nothing_else(made):
+def test_page_is_well_formed_and_refers_to_no_other_file(made):
     text = made.html()
     page = Page(text)
     assert page.links == []
     assert {"link", "img", "iframe", "object"}.isdisjoint(page.tags)
     assert page.tags.count("script") == 1
     addresses = set(re.findall(r"\w+://[^\"\s]+|url\(|@import", text.replace(page.scripts[0], "")))
-    assert addresses <= {"http://www.w3.org/2000/svg"}  # a name, which no browser fetches
+    assert addresses <= {"http://www.w3.org/2000/svg"}  # a namespace, which no browser fetches
 
 
 def test_embedded_json_is_the_report(made):
     (script,) = Page(made.html()).scripts
     assert json.loads(script) == json.loads(made.to_json())
-    assert f'id="{html_report.JSON_ID}"' in made.html()
+    assert f'id="{html.JSON_ID}"' in made.html()
 
 
 def test_every_kernel_is_in_bars_table_and_drawings(made):
     page = Page(made.html())
-    assert len(page.cells) == len(NAMES) * len(html_report._HEADERS)
+    assert len(page.cells) == len(NAMES) * len(html._HEADERS)
     assert [x for x in page.cells if x in NAMES] == sorted(NAMES, key=lambda x: x.startswith("cuda"))
     assert page.tags.count("details") == len(NAMES)
     assert made.html().count('class="roof"') == 2  # f32 and f64
@@ -90,7 +89,7 @@ def test_every_kernel_is_in_bars_table_and_drawings(made):
 
 
 def test_numbers_of_a_row(made):
-    cells = html_report._cells(made.rows[1])
+    cells = html._cells(made.rows[1])
     assert cells == [
         NAMES[1],
         "4x4",
@@ -108,7 +107,7 @@ def test_numbers_of_a_row(made):
     ]
 
 
-def test_a_target_that_a_kernel_lacks_is_a_remark_and_no_row(made):
+def test_a_target_that_a_kernel_lacks_is_a_remark_without_a_row(made):
     counted = made.rows[1]
     not_there = {"counted": None, "gflops": None, "percent_of_load_bandwidth": None}
     lacking = replace(counted, **not_there, uncounted_reason="not for gfx0")
@@ -148,8 +147,8 @@ def test_report_from_its_json(made):
 
 
 @pytest.mark.parametrize("data", [{}, [], {"schema_version": 1, "machine": {}, "rows": [{"kernel": "x"}]}])
-def test_json_that_is_no_report(data):
-    with pytest.raises(pysimd.OptionError, match="no report"):
+def test_json_that_is_not_a_report(data):
+    with pytest.raises(pysimd.OptionError, match="not a report"):
         report.Report.from_dict(data)
 
 

@@ -1,4 +1,4 @@
-"""``import pysimd``: what it loads, how long it takes, and what it says about backends that are not here."""
+"""``import pysimd``: what it loads, how long it takes, and the reasons of backends that are missing."""
 
 import json
 import sys
@@ -28,12 +28,12 @@ def test_imports_no_gpu_library_and_nothing_heavy():
 def test_listing_backends_and_kernels_imports_no_cupy_where_there_is_none():
     code = "import sys, pysimd; pysimd.backends(); pysimd.kernels(); print('cupy' in sys.modules)"
     blocked = f"import sys; sys.modules['cupy'] = None; {code.replace('import sys, ', 'import ')}"
-    assert output_of("-c", blocked).strip() == "True"  # the block itself, and no error
+    assert output_of("-c", blocked).strip() == "True"  # the entry that blocks it, and no error
 
 
 @pytest.mark.skipif(QUICK or bool(RUNNER), reason="no times in an emulator")
 def test_import_time():
-    """The best of several, for a machine that is busy with other things: 0.2 s with NumPy, 0.05 s beyond it."""
+    """The best of several runs, since other processes may be busy: 0.2 s with NumPy, 0.05 s beyond it."""
     pairs = [tuple(map(float, output_of("-c", TIMES).split())) for _ in range(7)]
     assert min(own for _, own in pairs) < 0.05, pairs
     assert min(numpy + own for numpy, own in pairs) < 0.2, pairs
@@ -60,7 +60,7 @@ for b in pysimd.backends()[1:]:
 """
 
 
-def test_missing_cupy_is_said_with_what_to_install():
+def test_the_reason_without_cupy_says_what_to_install():
     lines = output_of("-c", NO_CUPY).splitlines()
     assert lines == [
         "False CuPy is not installed: pip install 'pysimd[cuda]'",

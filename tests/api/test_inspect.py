@@ -20,7 +20,7 @@ TARGETS = {"cpu": (None,), "cuda": ("sm_75", "sm_90"), "hip": ("gfx906", "gfx942
 
 
 def has(kernel, target) -> bool:
-    """Whether the target can be asked for."""
+    """Whether the kernel can be compiled for the target."""
     if kernel.backend == "cuda":
         return int(cuda_table.BY_NAME[kernel.name].requires[3:]) <= int(target[3:])
     return kernel.backend == "cpu" or not hip_device.lacks(hip_table.BY_NAME[kernel.name], target)
@@ -69,7 +69,7 @@ def test_hot_loop(kernel, target):
 @needs("cuda")
 @pytest.mark.parametrize("rung", pysimd.rungs(), ids=lambda rung: rung.name)
 def test_loop_of_a_rung(rung):
-    """As of the kernels, but that the loop also brings panels: the ratio is of what the tile is read from."""
+    """As of the kernels, but the loop also copies panels: the ratio is of the memory that the tile is read from."""
     seen = pysimd.inspect(rung)
     assert seen.spills == 0, seen.listing
     assert seen.agrees, f"{seen}\n{seen.listing}"
@@ -85,7 +85,7 @@ def test_loop_of_a_rung(rung):
 
 @needs("cpu")
 def test_counts_of_a_step_that_is_known():
-    """avx2 6x16: two steps a turn, each of 6 broadcasts, 2 rows of B and 12 multiply-adds."""
+    """avx2 6x16: two steps an iteration, each of 6 broadcasts, 2 loads of B and 12 multiply-adds."""
     seen = pysimd.inspect("avx2_f32_outer_6x16")
     assert (seen.multiply_adds, seen.macs) == (24, 192)
     assert (seen.load_instructions, seen.load_elements) == ({"memory": 16}, {"memory": 44})
@@ -121,7 +121,7 @@ def test_tensor_cores_are_counted_by_the_warp():
 
 
 @needs("hip")
-def test_default_target_of_a_kernel_that_cdna_has_not():
+def test_default_target_of_a_kernel_that_cdna_lacks():
     assert pysimd.inspect("hip_f32_outer_8x8").target == "gfx942"
     assert pysimd.inspect("hip_f16f32_wmma_16x16").target == "gfx1100"
 
@@ -147,7 +147,7 @@ def test_what_a_warpgroup_multiplies_comes_from_shared_memory():
     ("name", "target", "says"),
     [("cpasync", "sm_75", "sm_80 or newer"), ("bf16_best", "sm_100", "sm_90a alone"), ("naive", "gfx906", "sm_75")],
 )
-def test_target_that_a_rung_has_not(name, target, says):
+def test_target_that_a_rung_lacks(name, target, says):
     with pytest.raises(pysimd.OptionError, match=says):
         pysimd.inspect(name, target=target)
 
@@ -170,7 +170,7 @@ def test_unknown_kernel():
         ("hip_f32_mfma_16x16", "gfx1100", "needs mfma"),
     ],
 )
-def test_target_that_is_none(name, target, says):
+def test_unknown_target(name, target, says):
     with pytest.raises(pysimd.OptionError, match=says):
         pysimd.inspect(name, target=target)
 
@@ -190,7 +190,7 @@ def test_another_processor(monkeypatch):
 
 @pytest.fixture
 def forgetful():
-    """What was found out about compilers is asked again, before and after."""
+    """The cached lookups of compilers, empty before and after."""
     functions = (nvidia.missing, nvidia.toolkit, nvidia.disassembler, simulator.toolchain)
     for function in functions:
         function.cache_clear()
@@ -247,7 +247,7 @@ BROKEN = {
 
 def broken(source, what):
     old, new, _ = BROKEN[what]
-    assert old in source, f"outer.cu has changed: no {old!r}; choose another place for this fault"
+    assert old in source, f"outer.cu has changed: no {old!r}; insert this fault elsewhere"
     return source.replace(old, new)
 
 

@@ -1,4 +1,4 @@
-"""``pysimd peaks``: what is measured, that it is kept for this machine alone, and what happens where it cannot be."""
+"""``pysimd peaks``: what is measured, that it is kept for this machine alone, and what happens where it cannot."""
 
 import json
 import os
@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from guard import GuardedMemory
+from pysimd._cpu import ffi, lib
 
 import pysimd
-from pysimd.backends.cpu import table as cpu_table
 from pysimd.bench import cpu_peaks, peaks
-from pysimd.bench import tiles as measure
+from pysimd.bench.tiles import Speed
 from pysimd.cli import command as cli
 from pysimd.inspection import x86
 
@@ -24,16 +24,16 @@ def kept_in(tmp_path, monkeypatch):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Few short turns in small windows: these tests are of what is done with the figures."""
+    """Few short samples in small windows: these tests are about what happens to the figures."""
     monkeypatch.setattr(cpu_peaks, "ROUNDS", 2)
-    monkeypatch.setattr(cpu_peaks, "TURN_NS", 1e4)
+    monkeypatch.setattr(cpu_peaks, "SAMPLE_NS", 1e4)
     monkeypatch.setattr(cpu_peaks, "_CHUNK", 1 << 16)
     monkeypatch.setattr(cpu_peaks, "windows", lambda: {"L1": 4096, "L2": 1 << 16, "memory": 1 << 18})
 
 
 @pytest.fixture
 def counted(monkeypatch):
-    """How often something was measured; every figure is its number."""
+    """The measurements so far; every figure is the number of its measurement."""
     calls = []
 
     def measured():
@@ -64,7 +64,7 @@ def test_every_target_and_type_of_this_machine_has_a_peak():
     assert not generic["i8i32"].loads  # these convert what they read
 
 
-def test_windows_are_of_the_memory_that_they_are_called():
+def test_windows_fit_their_memories():
     sizes, windows = cpu_peaks.cache_bytes(), cpu_peaks.windows()
     assert windows["L1"] <= sizes["L1"] / 2
     if "L2" in windows:
@@ -85,45 +85,40 @@ def test_a_container_bounds_what_is_allocated(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(("target", "types"), [("generic", "f32"), ("generic", "f64")])
 def test_loads_read_the_whole_window_and_nothing_else(target, types):
-    """They end where the window ends: what follows it is not mapped (guard.py), so that one load more would be seen."""
+    """The page behind the window is not mapped (guard.py): one load more would crash."""
     place = cpu_peaks.index(target, types)
     step = cpu_peaks.step_bytes(place)
     memory = GuardedMemory()
-    pointer = cpu_table.ffi.from_buffer(memory.ending_at_guard(np.zeros(3 * step, np.uint8)))
+    pointer = ffi.from_buffer(memory.ending_at_guard(np.zeros(3 * step, np.uint8)))
     for steps in (1, 2, 3, 7):
-        assert cpu_table.lib.pysimd_time_loads(place, pointer, 3 * step, steps, 1) > 0
+        assert lib.pysimd_time_loads(place, pointer, 3 * step, steps, 1) > 0
 
 
 @pytest.mark.skipif(bool(x86.missing()), reason=x86.missing() or "nothing")
 @pytest.mark.parametrize(
-    "place",
-    [
-        i
-        for i in range(cpu_table.lib.pysimd_peak_count)
-        if cpu_table.lib.pysimd_peaks[i].target != cpu_table.lib.GENERIC
-    ],
+    "place", [i for i in range(lib.pysimd_peak_count) if lib.pysimd_peaks[i].target != lib.GENERIC]
 )
-def test_a_chain_multiplies_and_loads_nothing_and_loads_multiply_nothing(place):
-    peak = cpu_table.lib.pysimd_peaks[place]
-    chain, loads = (_hot(function) for function in (peak.steps, peak.loads))
-    assert sum(x.macs for x in chain) == peak.macs
-    assert not {"load", "store", "spill"} & {role for x in chain for role in x.roles}
+def test_multiply_adds_load_nothing_and_loads_multiply_nothing(place):
+    peak = lib.pysimd_peaks[place]
+    multiply_adds, loads = (_hot(function) for function in (peak.steps, peak.loads))
+    assert sum(x.macs for x in multiply_adds) == peak.macs
+    assert not {"load", "store", "spill"} & {role for x in multiply_adds for role in x.roles}
     if cpu_peaks.step_bytes(place) is not None:
-        assert sum("load" in x.roles for x in loads) == cpu_table.lib.PYSIMD_LOADS_A_STEP
+        assert sum("load" in x.roles for x in loads) == lib.PYSIMD_LOADS_A_STEP
         assert sum(x.load_bytes for x in loads) == cpu_peaks.step_bytes(place)
         assert not {"multiply-add", "store", "spill"} & {role for x in loads for role in x.roles}
 
 
 def _hot(function):
-    """The lines of the longest innermost loop of a C function that does nothing but vectors."""
-    code = x86.decode(*x86.function_at(int(cpu_table.ffi.cast("uintptr_t", function))))
+    """The lines of the longest innermost loop of a C function."""
+    code = x86.decode(*x86.function_at(int(ffi.cast("uintptr_t", function))))
     if len(code) == 1:  # a jump to the same code under another name
         code = x86.decode(*x86.function_at(code[0].near_branch_target))
     return [x86.line(i) for i in max(x86.innermost_loops(code), key=len)]
 
 
-def test_memory_is_read_further_on_by_whoever_comes_next(monkeypatch):
-    """Else the second would read from a cache what the first brought there."""
+def test_the_next_reader_of_memory_continues_where_the_last_one_ended(monkeypatch):
+    """Otherwise the second would read from a cache what the first loaded."""
     monkeypatch.setattr(cpu_peaks, "_CHUNK", 1 << 16)
     buffer = cpu_peaks.Buffer(3 << 16)
     places = [buffer.next_chunk() - buffer.pointer for _ in range(5)]
@@ -135,8 +130,8 @@ def test_a_target_that_is_not_in_the_table():
 
 
 def test_speed_without_peaks():
-    assert measure.Speed.beside(2.0) == measure.Speed(2.0)
-    assert measure.Speed.beside(2.0, {"gflops": 8.0}).percent_of_peak == 25
+    assert Speed(2.0).percent_of_peak is None
+    assert Speed(2.0, 8.0).percent_of_peak == 25
 
 
 # --- what is kept ---
@@ -158,7 +153,7 @@ def test_fresh_measures_again_and_is_kept(counted):
 
 
 @pytest.mark.parametrize("what", ["device", "features", "targets", "cores", "cache_bytes", "build"])
-def test_another_machine_or_build_is_measured_anew(counted, monkeypatch, what, kept_in):
+def test_another_machine_or_build_is_measured_again(counted, monkeypatch, what, kept_in):
     peaks.peaks()
     identity = cpu_peaks.identity()
     assert what in identity
@@ -167,7 +162,7 @@ def test_another_machine_or_build_is_measured_anew(counted, monkeypatch, what, k
     assert len(list(kept_in.iterdir())) == 2
 
 
-def test_a_file_that_says_it_is_of_another_machine_is_not_taken(counted, kept_in):
+def test_a_file_of_another_machine_is_not_used(counted, kept_in):
     found = peaks.peaks()
     (file,) = kept_in.iterdir()
     file.write_text(json.dumps(replace(found, identity={"device": "another"}).to_dict()))
@@ -175,7 +170,7 @@ def test_a_file_that_says_it_is_of_another_machine_is_not_taken(counted, kept_in
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"schema_version": 99}', '{"schema_version": 1}', "\xff"])
-def test_a_spoiled_file_is_measured_over(counted, kept_in, text):
+def test_a_corrupt_file_is_replaced(counted, kept_in, text):
     peaks.peaks()
     (file,) = kept_in.iterdir()
     file.write_text(text)
@@ -255,5 +250,5 @@ def test_a_counted_and_measured_report_has_them(capsys):
     again = pysimd.Report.from_dict(json.loads(made.to_json()))
     assert (again.peaks, again.rows) == (made.peaks, made.rows)
     page = made.html()
-    assert "at most" in page
+    assert "<h2>Peaks of" in page
     assert 'class="far"' in page

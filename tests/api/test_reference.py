@@ -1,4 +1,4 @@
-"""The checker itself: it must accept what is right and refuse every wrong result that a broken kernel can give."""
+"""The checker itself: it must accept right results and refuse every wrong one that a broken kernel can give."""
 
 import numpy as np
 import pytest

@@ -1,19 +1,16 @@
-"""``compare`` and what a report is made of: ratios, speeds, JSON, plots, the check of results."""
+"""``compare`` and reports: ratios, speeds, JSON, plots, tables."""
 
 import json
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 import pysimd
 from pysimd.bench import peaks
-from pysimd.bench import tiles as measure
-from pysimd.bench.verify import verify
-from pysimd.report import compare as report
-from pysimd.report import plots, rooflines, text
+from pysimd.bench.tiles import tile_speed
+from pysimd.report import plots, report, rooflines, rows, text
 
 NAMES = ["generic_f32_inner_4x4", "generic_f32_outer_4x4"]
 
@@ -49,7 +46,7 @@ def test_compare_refuses_an_unknown_name():
 
 @pytest.mark.parametrize("kernel", pysimd.kernels("cpu", available=True), ids=lambda k: k.name)
 def test_every_cpu_kernel_has_a_speed_and_a_peak(kernel):
-    speed = measure.tile_speed(kernel, rounds=2, seconds=0.001)
+    speed = tile_speed(kernel, rounds=2, seconds=0.001)
     assert speed.gflops > 0
     assert speed.peak_gflops > 0
     assert speed.percent_of_peak == pytest.approx(100 * speed.gflops / speed.peak_gflops)
@@ -59,16 +56,16 @@ def test_measured_report_as_json():
     made = pysimd.compare(NAMES, measure=True, seconds=0.001)
     data = json.loads(made.to_json())
     assert data == json.loads(json.dumps(made.to_dict()))
-    assert data["schema_version"] == report.SCHEMA_VERSION
+    assert data["schema_version"] == rows.SCHEMA_VERSION
     assert set(data["machine"]) == {"cpu", "cuda", "hip"}
     assert all(row["gflops"] > 0 for row in data["rows"])
 
 
 @pytest.mark.parametrize("types", ["f32", "f64"])
 def test_loads_have_a_peak_where_they_load_whole_vectors(types):
-    speed = measure.tile_speed(pysimd.kernel(f"generic_{types}_outer_4x4"), rounds=2, seconds=0.001)
+    speed = tile_speed(pysimd.kernel(f"generic_{types}_outer_4x4"), rounds=2, seconds=0.001)
     assert speed.peak_load_gbytes_per_s == pytest.approx(16 * speed.peak_gloads_per_s)
-    narrow = measure.tile_speed(pysimd.kernel("generic_i8i32_outer_4x4"), rounds=2, seconds=0.001)
+    narrow = tile_speed(pysimd.kernel("generic_i8i32_outer_4x4"), rounds=2, seconds=0.001)
     assert narrow.peak_gloads_per_s is None
 
 
@@ -144,14 +141,14 @@ def test_nothing_is_measured_unasked():
 
 
 def test_json_has_no_nan():
-    assert report.to_json({"x": [float("nan"), float("inf"), 1.5]}, None) == '{"x": [null, null, 1.5]}'
+    assert rows.to_json({"x": [float("nan"), float("inf"), 1.5]}, None) == '{"x": [null, null, 1.5]}'
 
 
-def test_side_by_side_puts_inner_first_and_keeps_targets_together():
-    rows = report.side_by_side(reversed(pysimd.compare().rows))
-    seen = [(row.target, row.types) for row in rows]
+def test_table_order_puts_inner_first_and_keeps_targets_together():
+    ordered = rows.in_table_order(reversed(pysimd.compare().rows))
+    seen = [(row.target, row.types) for row in ordered]
     assert len(set(seen)) == sum(1 for i, key in enumerate(seen) if i == 0 or seen[i - 1] != key)
-    forms = [row.form for row in rows if (row.target, row.types) == ("generic", "f32")]
+    forms = [row.form for row in ordered if (row.target, row.types) == ("generic", "f32")]
     assert forms == ["inner", "outer"]
 
 
@@ -176,7 +173,7 @@ def test_plot_of_a_report(tmp_path, ending):
 
 @pytest.fixture
 def measured():
-    """A report of which all was counted and measured, on a machine that was made up."""
+    """A report of an invented machine on which everything was counted and measured."""
     counted = {"macs": 32, "load_instructions": {"memory": 8}, "load_elements": {"memory": 16.0}, "element_bytes": 4}
     speed = {"gflops": 20.0, "peak_gflops": 25.0, "percent_of_peak": 80.0, "peak_gloads_per_s": 8.0}
     speed |= {"peak_load_gbytes_per_s": 128.0, "percent_of_load_rate": 31.0, "percent_of_load_bandwidth": 17.0}
@@ -187,7 +184,7 @@ def measured():
 
 
 def test_roofs_are_what_was_measured(measured):
-    (found,) = rooflines.of(measured)
+    (found,) = rooflines.rooflines(measured.rows, measured.peaks)
     assert [row.kernel for row in found.rows] == NAMES
     assert rooflines.operations_per_byte(found.rows[0]) == 2 * 32 / (16 * 4)
     slope, ridge, end = found.roofs["generic"]
@@ -202,7 +199,7 @@ def test_roofs_are_what_was_measured(measured):
 
 
 def test_memories_of_one_speed_are_one_line():
-    assert rooflines._apart({"L2": 90.0, "L3": 30.0, "memory": 29.0}) == {"L2": 90.0, "L3, memory": 30.0}
+    assert rooflines._merged({"L2": 90.0, "L3": 30.0, "memory": 29.0}) == {"L2": 90.0, "L3, memory": 30.0}
 
 
 def test_ticks():
@@ -249,132 +246,7 @@ def test_plot_of_an_unknown_kind(tmp_path):
     ("ns", "short"), [(1.234, "1.23 ns"), (999.4, "999 ns"), (1500, "1.5 µs"), (2.5e6, "2.5 ms"), (3e9, "3 s")]
 )
 def test_times_in_the_plot_have_their_unit(ns, short):
-    assert plots._short(ns) == short
-
-
-# --- times ---
-
-
-def test_interleaved_counts_calls_and_takes_turns():
-    order = []
-    first, second = measure.interleaved([lambda: order.append("a"), lambda: order.append("b")], seconds=1e-4, rounds=3)
-    assert first.best_ns <= first.median_ns
-    assert second.calls % 3 == 0
-    turns = "".join(order)
-    assert turns.count("ab") >= 3  # a's turn is over before b's, every round
-    assert turns.count("ba") >= 2
-
-
-def test_run_gives_the_result_and_its_time(rng):
-    kernel = pysimd.kernel("generic_f32_outer_4x4")
-    a, b = measure.random_operands(kernel, 6, 9, seed=3)
-    ran = measure.run(kernel, a, b, seconds=1e-3)
-    assert np.array_equal(ran.result, kernel(a, b))
-    assert ran.products == 6
-    assert ran.best_ns_per_product == ran.times.best_ns / 6
-
-
-def test_an_inner_kernel_gets_columns_it_reads_in_place():
-    _, b = measure.random_operands(pysimd.kernel("generic_f32_inner_4x4"), 2, 5)
-    assert b.shape == (2, 5, 4)
-    assert b.strides[-2] == b.itemsize
-
-
-@pytest.mark.parametrize("name", ["float32", "float64", "float16", "bfloat16", "int8", "uint8"])
-def test_random_arrays_are_seeded_and_not_flat(name):
-    one, two = (measure.random_array(name, (40, 50), np.random.default_rng(5)) for _ in range(2))
-    assert one.tobytes() == two.tobytes()
-    assert np.unique(one.view(np.uint8)).size > 100
-
-
-def test_blas_is_named():
-    blas = measure.numpy_blas()
-    assert blas.name
-    assert blas.forced is None or isinstance(blas.forced, str)
-
-
-# --- the check of results: what it must refuse ---
-
-
-@pytest.fixture
-def product(rng):
-    a, b = rng.standard_normal((3, 4, 20), np.float32), rng.standard_normal((3, 20, 4), np.float32)
-    return a, b, a @ b
-
-
-def test_verify_accepts_a_right_product(product):
-    a, b, c = product
-    checked = verify("f32", a, b, None, c)
-    assert checked.holds
-    assert checked.reference == "float64"
-    assert 0 <= checked.max_error_over_bound < 1
-
-
-@pytest.mark.parametrize("fault", ["one element", "nan", "inf", "transposed", "shifted batch"])
-def test_verify_refuses_a_wrong_product(product, fault):
-    a, b, c = product
-    wrong = c.copy()
-    if fault == "one element":
-        wrong[1, 2, 3] += 1e-3
-    elif fault == "nan":
-        wrong[2, 0, 0] = np.nan
-    elif fault == "inf":
-        wrong[0, 3, 3] = np.inf
-    elif fault == "transposed":
-        wrong = c.swapaxes(-1, -2)
-    else:
-        wrong = np.roll(c, 1, axis=0)
-    assert not verify("f32", a, b, None, wrong).holds
-
-
-def test_verify_adds_c_and_broadcasts(product):
-    a, b, _ = product
-    c = np.full((4, 4), 3, np.float32)
-    assert verify("f32", a, b[0], c, a @ b[0] + c).holds
-    assert not verify("f32", a, b[0], None, a @ b[0] + c).holds
-
-
-def test_verify_takes_nan_and_infinity_where_they_belong(product):
-    a, b, _ = product
-    a[0, 0, 0], a[1, 1, 1] = np.nan, np.inf
-    with np.errstate(all="ignore"):
-        c = a @ b
-    assert verify("f32", a, b, None, c).holds
-    c[0, 0, 0] = 0
-    assert not verify("f32", a, b, None, c).holds
-
-
-def test_verify_integers_are_exact_and_wrap(rng):
-    a, b = rng.integers(-128, 128, (2, 4, 9), np.int8), rng.integers(-128, 128, (2, 9, 4), np.int8)
-    c = np.full((2, 4, 4), 2**31 - 1, np.int32)
-    with np.errstate(over="ignore"):
-        right = a.astype(np.int32) @ b.astype(np.int32) + c
-    assert verify("i8i32", a, b, c, right).holds
-    right[1, 1, 1] += 1
-    assert not verify("i8i32", a, b, c, right).holds
-
-
-def test_verify_f64_against_a_wider_type(rng):
-    a, b = rng.standard_normal((2, 4, 9)), rng.standard_normal((2, 9, 4))
-    checked = verify("f64", a, b, None, a @ b)
-    assert checked.holds
-    assert checked.reference == "longdouble"
-
-
-@pytest.mark.parametrize(("batch", "k"), [((), 3), ((2,), 0), ((0,), 3), ((2, 0), 0), ((2, 3), 1)])
-def test_verify_any_batch_and_k(batch, k):
-    a, b = np.ones((*batch, 4, k), np.float32), np.ones((*batch, k, 4), np.float32)
-    assert verify("f32", a, b, None, a @ b).holds
-    assert verify("f32", a, b, None, a @ b + 1).holds == (0 in batch)
-
-
-def test_verify_in_pieces_is_the_same(product, monkeypatch):
-    from pysimd.bench import verify as module
-
-    a, b, c = product
-    whole = verify("f32", a, b, None, c)
-    monkeypatch.setattr(module, "_PIECE_MACS", 1)
-    assert verify("f32", a, b, None, c) == whole
+    assert plots._time(ns) == short
 
 
 # --- tables ---

@@ -1,4 +1,4 @@
-"""``pysimd show``: the drawing of a tile is of the tile that the kernel's file describes."""
+"""``pysimd show``: a drawing shows the tile that the file of the kernel describes."""
 
 import re
 import xml.etree.ElementTree as ElementTree
@@ -7,7 +7,7 @@ import pytest
 
 import pysimd
 from pysimd.inspection import x86
-from pysimd.report import tile_drawing
+from pysimd.report import drawing, tile_drawing
 
 CPU = [kernel for kernel in pysimd.kernels("cpu") if kernel.form == "outer"]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -45,7 +45,7 @@ def test_every_kernel_is_drawn(kernel):
     assert f": {kernel.ratio.value:.2f}" in text
     lengths = {len(line) for line in text.splitlines() if line.endswith(("│", "┐", "┘"))}
     assert len(lengths) == 1
-    root = ElementTree.fromstring(tile_drawing.svg(drawn))
+    root = ElementTree.fromstring(drawing.svg(tile_drawing.drawing(drawn)))
     rectangles = [x.get("class") for x in root.iter(f"{SVG}rect")]
     assert rectangles.count("a") == kernel.mr
     assert rectangles.count("b") == kernel.nr
@@ -62,13 +62,13 @@ def test_drawn_with_matplotlib(tmp_path, name):
     from pysimd.report import plots
 
     drawn = tile_drawing.tile(pysimd.kernel(name))
-    plots.register_tile(drawn, tmp_path / "tile.svg")
+    plots.drawings([tile_drawing.drawing(drawn)], tmp_path / "tile.svg")
     root = ElementTree.parse(tmp_path / "tile.svg").getroot()
     boxes = [x for x in root.iter(f"{SVG}g") if x.get("id", "").startswith("patch_")]
-    of_c = drawn.mr if drawn.width is None else sum(len(tile_drawing.edges(drawn, i)) for i in range(drawn.mr))
+    of_c = drawn.mr if drawn.width is None else sum(len(tile_drawing.spans(drawn, i)) for i in range(drawn.mr))
     assert len(boxes) == 1 + drawn.mr + drawn.nr + of_c  # the first is the figure's ground
     with pytest.raises(pysimd.OptionError, match="must end in"):
-        plots.register_tile(drawn, tmp_path / "tile.nothing")
+        plots.drawings([tile_drawing.drawing(drawn)], tmp_path / "tile.nothing")
 
 
 def test_without_a_disassembler_it_says_so(monkeypatch):

@@ -122,10 +122,8 @@ def test_blocks_that_meet(block):
 @pytest.mark.parametrize("types", cuda_tiles.REGISTER_TILES)
 def test_register_tiles_alone(types):
     """What is measured without the memory behind it: the same words, the same order, nothing else."""
-    word, shapes = cuda_tiles.REGISTER_TILES[types]
-    for shape in shapes:
-        entry = f"tile_rate<{word}, {', '.join(map(str, shape))}>"
-        code = machine.compiled("tile_rate.cu", entry, 90, ".")
+    for shape in cuda_tiles.REGISTER_TILES[types]:
+        code = machine.compiled("tile_rate.cu", cuda_tiles.register_tile_entry(types, shape), 90, ".")
         assert code.count("LDL", "STL") == 0
         loop = inner_loop(code, INSTRUCTION[types])
         multiplied = sum(x.name.startswith(INSTRUCTION[types]) and not x.moves() for x in loop)

@@ -1,5 +1,4 @@
-"""How the ladder is timed and checked, with NumPy in the place of CuPy and clocks that tell what they shall. Needs no
-GPU; figures come from one."""
+"""How the ladder is timed and checked: NumPy replaces CuPy, and events read a clock that the calls advance. No GPU."""
 
 import sys
 from functools import partial
@@ -9,17 +8,16 @@ import numpy as np
 import pytest
 
 import pysimd
-from pysimd import microkernel
+from pysimd import dtypes, microkernel
 from pysimd.backends.cuda import device as cuda_device
 from pysimd.backends.cuda.ladder import rungs as cuda_ladder
-from pysimd.bench import ladder as ladder_report
-from pysimd.bench import ladder_times
+from pysimd.bench import ladder, timing
 
 SECONDS = {"cuBLAS": 1e-3, "smem": 4e-3, "naive": 2.0, "cuBLAS, 16-bit C": 2e-3, "mma_sync": 3e-3, "wgmma": 5e-3}
 
 
 class Clock:
-    """Events that read the time of the calls made so far."""
+    """Events that read the time that the calls have taken so far."""
 
     now = 0.0
 
@@ -38,12 +36,15 @@ def taking(name, function):
     return call
 
 
-def library(a, b, out):
-    """cuBLAS: exact, then rounded to what C holds; bfloat16 as its bits."""
+def wide(x):
+    return dtypes.widened(x, np.float64)
+
+
+def gemm_ex(a, b, out):
+    """cuBLAS: exact, then rounded to the type of C."""
 
     def product():
-        exact = (ladder_times._float64(a) @ ladder_times._float64(b)).astype(np.float32)
-        out[...] = (exact.view(np.uint32) + 0x8000) >> 16 if out.dtype == np.uint16 else exact
+        out[...] = (wide(a) @ wide(b)).astype(np.float32)
 
     return taking("cuBLAS" if out.itemsize == 4 else "cuBLAS, 16-bit C", product)
 
@@ -52,7 +53,7 @@ def library(a, b, out):
 def fake(monkeypatch):
     properties = {"l2CacheSize": 40_000}
     runtime = SimpleNamespace(getDevice=lambda: 0, getDeviceProperties=lambda device: properties)
-    monkeypatch.setattr(ladder_times, "_library", library)
+    monkeypatch.setattr(ladder, "_gemm_ex", gemm_ex)
     elapsed = SimpleNamespace(
         Event=Clock, get_elapsed_time=lambda begin, end: 1e3 * (end.at - begin.at), runtime=runtime
     )
@@ -68,7 +69,7 @@ def fake(monkeypatch):
 
     def prepared(rung, a, b, out):
         def product():
-            out[...] = ladder_times._float64(a) @ ladder_times._float64(b)
+            out[...] = wide(a) @ wide(b)
             if rung.name in wrong:
                 out[3, 5] += 0.01
 
@@ -82,7 +83,7 @@ RUNGS = [pysimd.rung(name) for name in ("naive", "smem")]
 
 
 def test_speed_and_check(fake):
-    timed = ladder_times.at_size(RUNGS, "f32", 32, 0.05)
+    timed = ladder.at_size(RUNGS, "f32", 32, 0.05)
     assert list(timed) == ["cuBLAS", "naive", "smem"]
     for name, measured in timed.items():
         assert measured.tflops == pytest.approx(2 * 32**3 / SECONDS[name] / 1e12)
@@ -91,25 +92,25 @@ def test_speed_and_check(fake):
 
 @pytest.mark.parametrize(("types", "name"), [("f16f32", "mma_sync"), ("bf16f32", "wgmma")])
 def test_operands_of_16_bits(fake, types, name):
-    """cuBLAS into float and into 16 bits beside the rung; both are right, and an error is seen."""
-    timed = ladder_times.at_size([pysimd.rung(name)], types, 32, 0.05)
-    assert list(timed) == [*ladder_times.peers(types), name]
+    """cuBLAS with a C of f32 and of 16 bits, and the rung; all are right, and an error is seen."""
+    timed = ladder.at_size([pysimd.rung(name)], types, 32, 0.05)
+    assert list(timed) == [*ladder.peers(types), name]
     assert all(measured.within_bound for measured in timed.values())
     fake.add(name)
-    timed = ladder_times.at_size([pysimd.rung(name)], types, 32, 0.05)
+    timed = ladder.at_size([pysimd.rung(name)], types, 32, 0.05)
     assert [measured.within_bound for measured in timed.values()] == [True, True, False]
 
 
 def test_a_wrong_result_is_seen(fake):
     fake.add("smem")
-    assert {name: t.within_bound for name, t in ladder_times.at_size(RUNGS, "f32", 32, 0.01).items()} == {
+    assert {name: t.within_bound for name, t in ladder.at_size(RUNGS, "f32", 32, 0.01).items()} == {
         "cuBLAS": True,
         "smem": False,
         "naive": True,
     }
 
 
-def test_slow_contenders_have_three_turns(fake):
+def test_slow_runs_have_three_samples(fake):
     calls = dict.fromkeys(("slow", "fast"), 0)
 
     def counted(name, seconds):
@@ -119,28 +120,29 @@ def test_slow_contenders_have_three_turns(fake):
 
         return call
 
-    found = ladder_times.medians({"slow": [counted("slow", 9.0)], "fast": [counted("fast", 1e-3)]}, 0.1)
-    assert found == {"slow": pytest.approx(9.0), "fast": pytest.approx(1e-3)}
-    assert calls["slow"] == 3 + 3  # three turns, and three calls to see how long one takes
+    runs = {"slow": timing.repeated(counted("slow", 9.0)), "fast": timing.repeated(counted("fast", 1e-3))}
+    found = timing.times(runs, timing.CudaEvents(), seconds=0.1)
+    assert {name: x.median_ns for name, x in found.items()} == {"slow": pytest.approx(9e9), "fast": pytest.approx(1e6)}
+    assert calls["slow"] == 3 + 3  # three samples, and three calls to see how long one takes
     assert 50 < calls["fast"] < 150
 
 
-def test_rows_compare_with_cublas_and_the_ceiling(fake, monkeypatch):
-    monkeypatch.setattr(ladder_times, "check_available", lambda: None)
-    monkeypatch.setattr(ladder_times, "ceiling", lambda types: 8e-5)
-    monkeypatch.setattr(ladder_report.registry, "rungs", lambda: [usable(rung) for rung in RUNGS])
+def test_rows_compare_with_cublas_and_the_peak(fake, monkeypatch):
+    monkeypatch.setattr(ladder, "check_available", lambda: None)
+    monkeypatch.setattr(ladder, "peak_tflops", lambda types: 8e-5)
+    monkeypatch.setattr(ladder.registry, "rungs", lambda: [usable(rung) for rung in RUNGS])
     said = []
-    rows, ceilings = ladder_report.measure([32, 48], 0.01, said.append)
-    assert ceilings == {"f32": 8e-5}
+    rows, peaks = ladder.measure([32, 48], 0.01, said.append)
+    assert peaks == {"f32": 8e-5}
     assert [(row.name, row.size) for row in rows] == [(n, s) for s in (32, 48) for n in ("naive", "smem", "cuBLAS")]
     assert [row.percent_of_cublas for row in rows[:3]] == pytest.approx([0.05, 25, 100])
-    assert rows[1].percent_of_ceiling == pytest.approx(100 * rows[1].tflops / 8e-5)
+    assert rows[1].percent_of_peak == pytest.approx(100 * rows[1].tflops / 8e-5)
     assert [row.ratio for row in rows[:3]] == [0.5, 0.5, None]
     assert len(said) == 3
 
 
 def usable(rung):
-    """The rung as on a machine that can run it."""
+    """The rung of a machine that can run it."""
     fields = {name: getattr(rung, name) for name in rung.__dataclass_fields__}
     resources = SimpleNamespace(resources=lambda rung: microkernel.Resources(32, 8192, 0))
     return pysimd.Rung(**{**fields, "available": True, "unavailable_reason": "", "_implementation": resources})
@@ -148,7 +150,7 @@ def usable(rung):
 
 def test_tf32_is_no_peer(monkeypatch):
     monkeypatch.setattr(cuda_device, "backend", lambda: pysimd.Backend("cuda", True, "", "a GPU", ("sm_90",)))
-    ladder_times.check_available()
+    ladder.check_available()
     monkeypatch.setenv("CUPY_TF32", "1")
     with pytest.raises(pysimd.OptionError, match="CUPY_TF32=1"):
-        ladder_times.check_available()
+        ladder.check_available()

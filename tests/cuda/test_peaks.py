@@ -1,4 +1,4 @@
-"""The loops that peaks of a GPU are measured with: nothing in them but what their name says. And what is launched."""
+"""The loops that measure the peaks of a GPU: their machine code is what their names say. And what is launched."""
 
 import cuda_machine_code as machine
 import numpy as np
@@ -6,14 +6,14 @@ import pytest
 from pysimd.gpu_kernels import table
 
 import pysimd
-from pysimd.backends.cuda import implementation as cuda
+from pysimd.backends.cuda import device as cuda_device
 from pysimd.backends.cuda.implementation import CUDA
 from pysimd.bench import cuda_peaks
 
 compiles = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
 on_gpu = pytest.mark.skipif(not CUDA.backend().available, reason=CUDA.backend().reason or "nothing")
 
-CHAINS = {
+LOOPS = {
     "FFMA": "FFMA",
     "DFMA": "DFMA",
     "HFMA2": "HFMA2",
@@ -37,13 +37,13 @@ def loop(source, entry, arch, instruction):
 
 @compiles
 @pytest.mark.parametrize("arch", machine.ARCHITECTURES)
-@pytest.mark.parametrize(("name", "instruction"), CHAINS.items())
-def test_a_chain_is_its_instruction_and_little_else(name, instruction, arch):
+@pytest.mark.parametrize(("name", "instruction"), LOOPS.items())
+def test_a_peak_loop_is_its_instruction_and_little_else(name, instruction, arch):
     if "MMA" in name and arch < 80:
-        pytest.skip("these shapes came with sm_80")
+        pytest.skip("sm_80 introduced these shapes")
     found = loop("ceilings.cu", f"chain<{name}>", arch, instruction)
-    assert sum(x.name.startswith(instruction) for x in found) == cuda_peaks._PEAK_INSTRUCTIONS
-    assert len(found) <= cuda_peaks._PEAK_INSTRUCTIONS + 6
+    assert sum(x.name.startswith(instruction) for x in found) == cuda_peaks.INSTRUCTIONS
+    assert len(found) <= cuda_peaks.INSTRUCTIONS + 6
 
 
 @compiles
@@ -53,17 +53,17 @@ def test_a_chain_is_its_instruction_and_little_else(name, instruction, arch):
 def test_loads_are_of_their_memory_and_width(memory, instruction, word, arch):
     found = loop("loads.cu", f"loads<{word}, {memory}>", arch, instruction)
     loaded = [x for x in found if x.name.startswith(("LD", "LDS"))]
-    assert [x.bytes_loaded("LDS.", "LDG.") for x in loaded] == [WORDS[word]] * cuda_peaks._UNROLL
+    assert [x.bytes_loaded("LDS.", "LDG.") for x in loaded] == [WORDS[word]] * cuda_peaks.UNROLL
     assert all(x.name.startswith(instruction) for x in loaded)
-    if arch > 75:  # where it is told in the name that the first-level cache is passed by
+    if arch > 75:  # the name says that the load bypasses L1
         assert all(("STRONG.GPU" in x.name) == (memory == "L2") for x in loaded)
-    assert len(found) < 5 * cuda_peaks._UNROLL  # four instructions a cycle stand beside a load at most
+    assert len(found) < 5 * cuda_peaks.UNROLL  # four instructions a cycle for one load at most
 
 
-# --- what is compared with what ---
+# --- which peak a kernel is compared with ---
 
 
-def test_every_kernel_has_a_ceiling():
+def test_every_kernel_has_a_peak():
     assert {row.instruction for row in table.KERNELS} == set(cuda_peaks.PEAKS)
 
 
@@ -71,9 +71,9 @@ def test_tensor_cores_before_sm_80_have_none(monkeypatch):
     rows = {row.instruction: row for row in table.KERNELS}
     for capability, known in ((75, False), (80, True)):
         here = pysimd.Backend("cuda", True, "", "a GPU", (f"sm_{capability}",))
-        monkeypatch.setattr(cuda, "backend", lambda here=here: here)
-        assert cuda_peaks.ceiling(rows["FFMA"]) == ("ffma", 2)
-        assert (cuda_peaks.ceiling(rows["HMMA"]) is not None) == known
+        monkeypatch.setattr(cuda_device, "backend", lambda here=here: here)
+        assert cuda_peaks.peak_loop(rows["FFMA"]) == ("ffma", 2)
+        assert (cuda_peaks.peak_loop(rows["HMMA"]) is not None) == known
 
 
 def test_windows_are_powers_of_two():
@@ -86,16 +86,16 @@ def test_windows_are_powers_of_two():
 @on_gpu
 @pytest.mark.parametrize("word", WORDS)
 @pytest.mark.parametrize("memory", ["shared", "L1", "L2", "memory"])
-def test_every_word_is_loaded_once_a_turn(memory, word):
-    """The exclusive or of what each block loaded in one turn, against NumPy's of that part of the window."""
+def test_every_word_is_loaded_once_an_iteration(memory, word):
+    """The exclusive or of what each block loaded in one iteration, against NumPy's of that part of the window."""
     import cupy
 
-    timed = cuda_peaks.loads_run(memory, word)
-    grid, block, (buffer, out, words, turns) = timed.run.args
-    step = cuda_peaks._UNROLL * cuda_peaks._THREADS
-    assert timed.amount == grid[0] * step * int(turns) * WORDS[word]
+    work = cuda_peaks.load_work(memory, word)
+    grid, block, (buffer, out, words, iterations) = work.launch.args
+    step = cuda_peaks.UNROLL * cuda_peaks.THREADS
+    assert work.amount == grid[0] * step * int(iterations) * WORDS[word]
     assert (memory in ("shared", "L1")) == (int(words) == step)
-    timed.run.func(grid, block, (buffer, out, words, np.int32(1)))
+    work.launch.func(grid, block, (buffer, out, words, np.int32(1)))
     window = cupy.asnumpy(buffer)[: int(words) * WORDS[word]].view(np.uint32).reshape(-1, step * WORDS[word] // 4)
     expected = np.bitwise_xor.reduce(window, axis=1)
     found = np.bitwise_xor.reduce(cupy.asnumpy(out).reshape(grid[0], block[0]), axis=1)
@@ -111,19 +111,19 @@ def test_peaks_of_this_device():
     rates = {x.memory: x.gbytes_per_s for x in of_f32.loads}
     assert list(rates) == ["shared", "L1", "L2", "memory"]
     assert rates["L1"] > rates["L2"] > rates["memory"] > 0
-    for _, run in ((x, cuda_peaks.peak_run(*x)) for x in cuda_peaks.PEAKS.values()):
-        run[0]()
+    for loop in cuda_peaks.PEAKS.values():
+        cuda_peaks.peak_work(loop).launch()
     assert peaks.peaks("cuda") == found
 
 
 @on_gpu
-def test_no_chain_becomes_infinite():
+def test_no_accumulator_becomes_infinite():
     """Infinite numbers would cost less power."""
     import cupy
 
-    for name, operations in cuda_peaks.PEAKS.values():
-        run, _ = cuda_peaks.peak_run(name, operations, steps=100)
-        run()
-        out = run.args[2][1]
-        if name in ("ffma", "hmma"):
-            assert bool(cupy.isfinite(out).all()), name
+    for loop in cuda_peaks.PEAKS.values():
+        launch, _ = cuda_peaks.peak_work(loop, steps=100)
+        launch()
+        out = launch.args[2][1]
+        if loop.instance in ("ffma", "hmma"):
+            assert bool(cupy.isfinite(out).all()), loop.instance

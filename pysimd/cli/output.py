@@ -1,0 +1,44 @@
+"""What commands print."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from pysimd.bench import blas
+from pysimd.report.rows import document, to_json
+
+
+def print_json(**fields) -> None:
+    """One JSON document on standard output."""
+    print(to_json(document(**fields)))
+
+
+def say(*words: object) -> None:
+    """Progress or a warning, on standard error."""
+    print(*words, file=sys.stderr, flush=True)
+
+
+def say_written(what: str, path: Path) -> None:
+    say(f"{what} written to {path}")
+
+
+def fail(error: object, code: int) -> int:
+    """One line on standard error; returns the exit code."""
+    say("pysimd: error:", " ".join(str(error).split()))
+    return code
+
+
+def numpy_blas() -> blas.Blas:
+    """The BLAS inside NumPy, with warnings where its kernels are not known or not those of this processor."""
+    found = blas.numpy_blas()
+    if blas.missing():
+        say(f"the architecture and the threads of NumPy's BLAS are not known: {blas.missing()}")
+    if found.forced is not None:
+        say(f"warning: OPENBLAS_CORETYPE={found.forced} is set: NumPy may run another machine's kernels; unset it")
+    return found
+
+
+def operations_unit(types: str) -> str:
+    """10^9 operations per second of a types family."""
+    return "GOP/s" if types.endswith("i32") else "GFLOP/s"

@@ -1,0 +1,59 @@
+"""``pysimd report``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from pysimd.cli.options import add_seconds, add_selection, selected
+from pysimd.cli.output import say, say_written
+from pysimd.errors import OptionError
+from pysimd.report.report import Report, compare
+
+HELP = "write one HTML page: ratios analytic and counted, speeds measured, rooflines and register tiles drawn"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_selection(parser)
+    parser.add_argument("-o", "--output", metavar="PATH", type=Path, required=True, help="write the page here")
+    parser.add_argument("--no-measure", action="store_true", help="count only")
+    parser.add_argument(
+        "--from",
+        dest="recorded",
+        metavar="JSON",
+        type=Path,
+        help="make the page from a file that ratio --count --measure --json wrote",
+    )
+    add_seconds(parser, 0.1, "each kernel and to each peak")
+
+
+def execute(options) -> int:
+    found = _measured(options) if options.recorded is None else _recorded(options)
+    options.output.write_text(found.html())
+    say_written("report", options.output)
+    if options.json:
+        print(found.to_json())
+    return 0
+
+
+def _measured(options) -> Report:
+    say("counting and measuring; where GPU kernels are compiled, this takes a minute ...")
+    return compare(
+        selected(options),
+        count=True,
+        measure=not options.no_measure,
+        seconds=options.seconds,
+        targets=options.targets,
+        fresh=options.fresh,
+    )
+
+
+def _recorded(options) -> Report:
+    if options.names or options.backend or options.targets or options.no_measure or options.fresh:
+        raise OptionError("--from takes the report as it was recorded: leave everything but -o and --json out")
+    try:
+        data = json.loads(options.recorded.read_text())
+    except ValueError as error:
+        raise OptionError(f"{options.recorded} is not a JSON file: {error}") from error
+    return Report.from_dict(data)

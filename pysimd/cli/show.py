@@ -1,0 +1,40 @@
+"""``pysimd show``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from pysimd import registry
+from pysimd.cli.output import print_json, say_written
+from pysimd.errors import UnavailableError
+from pysimd.report import drawing, plots, tile_drawing
+
+HELP = "draw the register tile of a kernel, with the counts of its hot loop"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="kernel name")
+    parser.add_argument("--target", help="compile a GPU kernel for this, e.g. sm_80 or gfx1100")
+    parser.add_argument("--code", action="store_true", help="then the counts and the disassembly of the hot loop")
+    parser.add_argument("--svg", metavar="PATH", type=Path, help="write the drawing here as SVG")
+    parser.add_argument("--plot", metavar="PATH", type=Path, help="write it here as PNG or PDF")
+
+
+def execute(options) -> int:
+    tile = tile_drawing.tile(registry.kernel(options.name), options.target)
+    if options.code and tile.counted is None:
+        raise UnavailableError(tile.uncounted_reason)
+    if options.svg is not None:
+        options.svg.write_text(drawing.svg(tile_drawing.drawing(tile)))
+        say_written("drawing", options.svg)
+    if options.plot is not None:
+        plots.drawings([tile_drawing.drawing(tile)], options.plot)
+        say_written("drawing", options.plot)
+    if options.json:
+        print_json(**tile.to_dict())
+        return 0
+    print(tile_drawing.text(tile))
+    if options.code:
+        print(f"\n{tile.counted}\n\n{tile.counted.listing}")
+    return 0

@@ -1,0 +1,54 @@
+"""The scripts of benchmarks/: they start without a GPU, and the pages show what is recorded."""
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+from process import output_of
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+RENDERERS = sorted(path.stem for path in BENCHMARKS.glob("render*.py"))
+SCRIPTS = sorted(
+    path.stem for path in BENCHMARKS.glob("*.py") if path.stem not in ("peers", "record") and path.stem not in RENDERERS
+)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_help(name):
+    path = BENCHMARKS / f"{name}.py"
+    if "import cupy" in path.read_text() and importlib.util.find_spec("cupy") is None:
+        pytest.skip("CuPy is not installed")
+    assert "--out FILE.json" in output_of(str(path), "--help")
+
+
+@pytest.fixture
+def scripts(monkeypatch):
+    """``scripts(name)``: a script as a module."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))  # other tests do not see these modules
+    return importlib.import_module
+
+
+@pytest.mark.parametrize("name", RENDERERS)
+def test_pages_show_what_is_recorded(scripts, name):
+    module = scripts(name)
+    page = module.PAGE.read_text()
+    assert module.rendered(page) == page
+
+
+def test_text_between_markers(scripts):
+    record = scripts("record")
+    page = "a\n<!-- bench:begin -->\nold\n<!-- bench:end -->\nb\n"
+    assert record.replaced(page, "new") == page.replace("old", "new")
+    assert record.table(["x", "y"], [["1", "2"]]) == ["| x | y |", "|---|---|", "| 1 | 2 |"]
+
+
+def test_a_document_is_printed_or_written(scripts, capsys, tmp_path):
+    record = scripts("record")
+    record.write({"device": "none"}, None, rows=[1])
+    printed = capsys.readouterr().out
+    record.write({"device": "none"}, tmp_path / "new" / "out.json", rows=[1])
+    assert (tmp_path / "new" / "out.json").read_text() == printed
+    assert '"schema_version": 1' in printed
