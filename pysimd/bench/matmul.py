@@ -10,7 +10,7 @@ import numpy as np
 
 from pysimd import dtypes, products
 from pysimd.backends.cpu import dispatch
-from pysimd.backends.cpu.implementation import CPU, FAST_PATH_BYTES, FAST_PATH_MACS
+from pysimd.backends.cpu.implementation import CPU
 from pysimd.backends.cuda.implementation import CUDA
 from pysimd.bench import timing
 from pysimd.bench.data import random_array
@@ -95,9 +95,7 @@ def against_numpy(
     if not options and dispatch.left_to_blas(types, size, size, size):
         kernel = "NumPy's BLAS"
     nbytes = a.nbytes + b.nbytes + out.nbytes
-    # Work this small never takes a second thread, and the fast path is the one without options.
-    small = batch * size**3 <= FAST_PATH_MACS and nbytes <= FAST_PATH_BYTES
-    ours = partial(products.matmul, a, b, out=out, threads=None if threads == 1 and small else threads, **options)
+    ours = partial(products.matmul, a, b, out=out, threads=threads, **options)
     peer, numpys = _numpy_peer(types, a, b, numpy_out)
     ours()
     holds = verify(types, a[_CHECKED], b[_CHECKED], None, out[_CHECKED]).holds

@@ -210,7 +210,7 @@ def test_first_use_from_many_threads(attempt):
 
 
 def test_detection_repeated_while_others_choose():
-    """A second start is the same start: the table of choices never lacks a row, nor has another. Calls through cffi hold no GIL."""
+    """A second start is the same start: no other row is ever chosen. Calls through cffi hold no GIL."""
     stop, expected = threading.Event(), lib.pysimd_choose(lib.F32, 16)
 
     def again():
