@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pysimd.backends.cpu.implementation import CPU
 from pysimd.bench import timing
 from pysimd.microkernel import MicroKernel
 
@@ -18,11 +19,13 @@ class TimedCall:
         result: on the host.
         products: how many tiles it holds.
         times: of the whole call.
+        threads: of the CPU that each call takes; None on a GPU.
     """
 
     result: np.ndarray
     products: int
     times: timing.Times
+    threads: int | None
 
     @property
     def best_ns_per_product(self) -> float:
@@ -53,4 +56,5 @@ def timed_call(kernel: MicroKernel, a, b, c=None, *, seconds: float = 0.3) -> Ti
     clock = timing.CudaEvents() if on_gpu else timing.HostClock()
     times = timing.times({"call": timing.repeated(lambda: kernel(a, b, c, out=out))}, clock, seconds=seconds)
     products = out.size // (kernel.mr * kernel.nr)
-    return TimedCall(cupy.asnumpy(out) if on_gpu else out, products, times["call"])
+    threads = None if on_gpu else CPU.threads(kernel, kernel.mr, kernel.nr, a.shape[-1], products)
+    return TimedCall(cupy.asnumpy(out) if on_gpu else out, products, times["call"], threads)

@@ -62,15 +62,17 @@ def execute(options) -> int:
     fields = {
         "products": run.products,
         "calls": run.times.calls,
+        "threads": run.threads,
         "best_ns_per_product": run.best_ns_per_product,
         "median_ns_per_product": run.median_ns_per_product,
         "best_gflops": best,
         "median_gflops": median,
     }
     unit = operations_unit(kernel.types)
+    threads = "" if run.threads is None else f", {run.threads} thread{'s' * (run.threads != 1)}"
     lines = [
         f"time     best {run.best_ns_per_product:.2f} ns, median {run.median_ns_per_product:.2f} ns per product "
-        f"({run.times.calls} calls of {run.products} products, on one thread unless the work is large)",
+        f"({run.times.calls} calls of {run.products} products{threads})",
         f"speed    best {best:.1f} {unit}, median {median:.1f} {unit}",
     ]
     return _finish(options, given, run.result, fields, lines, [])
