@@ -37,7 +37,11 @@ const pysimd_sizes pysimd_element_sizes[TYPES] = {
 
 static uint64_t features;
 static int bound = TARGETS - 1;
-static const pysimd_kernel *choices[TYPES][64]; /* [types][min(n, 63)]: filled once, by pysimd_start */
+
+/* The choice for each types and n, filled once, by pysimd_start; the last is for all larger n too, so a .dispatch is less
+ * than CHOICES - 1, or ANY_N. */
+enum { CHOICES = 64 };
+static const pysimd_kernel *choices[TYPES][CHOICES];
 
 int pysimd_can_run(const pysimd_kernel *kernel)
 {
@@ -45,11 +49,10 @@ int pysimd_can_run(const pysimd_kernel *kernel)
     return (int)kernel->target <= bound && (features & needs) == needs;
 }
 
-static const pysimd_kernel *better(const pysimd_kernel *old, const pysimd_kernel *new, int n)
+/* Whether dispatch takes `x` rather than `y`, where both reach n. */
+static int is_preferred(const pysimd_kernel *x, const pysimd_kernel *y)
 {
-    if (!old || new->target != old->target) return !old || new->target > old->target ? new : old;
-    if (new->nr >= n) return old->nr >= n && old->nr <= new->nr ? old : new;
-    return old->nr >= n || old->nr >= new->nr ? old : new;
+    return x->target != y->target ? x->target > y->target : x->dispatch < y->dispatch;
 }
 
 void pysimd_start(int highest_target)
@@ -59,15 +62,12 @@ void pysimd_start(int highest_target)
     memset(choices, 0, sizeof choices);
     for (int i = 0; i < pysimd_kernel_count; i++) {
         const pysimd_kernel *kernel = pysimd_kernels + i;
-        if (kernel->form != OUTER || !pysimd_can_run(kernel)) continue;
-        for (int n = 0; n < 64; n++) {
+        if (kernel->dispatch == NEVER || !pysimd_can_run(kernel)) continue;
+        for (int n = 0; n < CHOICES && n <= kernel->dispatch; n++) {
             const pysimd_kernel **choice = &choices[kernel->types][n];
-            *choice = better(*choice, kernel, n);
+            if (!*choice || is_preferred(kernel, *choice)) *choice = kernel;
         }
     }
 }
 
-const pysimd_kernel *pysimd_choose(int types, int64_t n)
-{
-    return choices[types][n < 63 ? n : 63];
-}
+const pysimd_kernel *pysimd_choose(int types, int64_t n) { return choices[types][n < CHOICES ? n : CHOICES - 1]; }
