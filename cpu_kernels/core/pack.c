@@ -146,7 +146,7 @@ static void pack_a_offset(const pysimd_kernel *kernel, int64_t m, int64_t k, con
 
 /* --- B: element (p, j) at b[p*rs + j*cs] --- */
 
-/* One row of a panel of groups: to[j*k_group + q] is element (q, j) of B, q < k_group; rows from `rows` on are zeros. */
+/* One row of a panel of groups: to[j*k_group + q] is element (q, j) of B, q < k_group; rows past `rows` are zeros. */
 typedef void interleave_fn(const char *b, int64_t rs, int64_t cs, int64_t rows, int64_t n, char *to);
 
 INLINE void pack_groups(const pysimd_kernel *kernel, interleave_fn *interleave, int64_t k, int64_t n, const char *b,

@@ -61,8 +61,11 @@ typedef enum {
     OFFSET, /* B holds b + 128 as uint8; after its last group each row of A holds int32 -128 * sum(a) */
 } pysimd_panel;
 
-/* In the order of preference: where both can run, a later one is chosen over an earlier one. */
+/* In the order of preference: where kernels of both can run, dispatch takes one of the later. */
 typedef enum { GENERIC, SSE, AVX, AVX2, AVX512, AVX512VNNI, AVX512BF16, TARGETS } pysimd_target;
+
+/* pysimd_kernel.dispatch, but for a number of columns. */
+enum { NEVER = 0, ANY_N = INT32_MAX };
 
 /* One line of kernels.inc. */
 typedef struct {
@@ -72,6 +75,7 @@ typedef struct {
     pysimd_form form;
     int mr, nr, k_group;
     pysimd_panel panel;
+    int dispatch; /* matmul takes the kernel for products with up to so many columns; see kernels.inc */
     pysimd_run_fn *run;
     pysimd_batch_fn *batch;
 } pysimd_kernel;

@@ -38,7 +38,11 @@ const pysimd_sizes pysimd_element_sizes[TYPES] = {
 /* Set by pysimd_start, each field at once: other threads may be multiplying. */
 static _Atomic uint64_t features;
 static _Atomic int bound = TARGETS - 1;
-static const pysimd_kernel *_Atomic choices[TYPES][64]; /* [types][min(n, 63)] */
+
+/* The choice for each types and n; the last is for all larger n too, so a .dispatch is less than CHOICES - 1, or
+ * ANY_N. */
+enum { CHOICES = 64 };
+static const pysimd_kernel *_Atomic choices[TYPES][CHOICES];
 
 int pysimd_can_run(const pysimd_kernel *kernel)
 {
@@ -46,11 +50,10 @@ int pysimd_can_run(const pysimd_kernel *kernel)
     return (int)kernel->target <= bound && (features & needs) == needs;
 }
 
-static const pysimd_kernel *better(const pysimd_kernel *old, const pysimd_kernel *new, int n)
+/* Whether dispatch takes `x` rather than `y`, where both reach n. */
+static int is_preferred(const pysimd_kernel *x, const pysimd_kernel *y)
 {
-    if (!old || new->target != old->target) return !old || new->target > old->target ? new : old;
-    if (new->nr >= n) return old->nr >= n && old->nr <= new->nr ? old : new;
-    return old->nr >= n || old->nr >= new->nr ? old : new;
+    return x->target != y->target ? x->target > y->target : x->dispatch < y->dispatch;
 }
 
 void pysimd_start(int highest_target)
@@ -58,12 +61,12 @@ void pysimd_start(int highest_target)
     features = pysimd_cpu_features();
     bound = highest_target;
     for (int types = 0; types < TYPES; types++)
-        for (int n = 0; n < 64; n++) {
+        for (int n = 0; n < CHOICES; n++) {
             const pysimd_kernel *best = NULL;
             for (int i = 0; i < pysimd_kernel_count; i++) {
                 const pysimd_kernel *kernel = pysimd_kernels + i;
-                if ((int)kernel->types == types && kernel->form == OUTER && pysimd_can_run(kernel))
-                    best = better(best, kernel, n);
+                if ((int)kernel->types != types || kernel->dispatch == NEVER || n > kernel->dispatch) continue;
+                if (pysimd_can_run(kernel) && (!best || is_preferred(kernel, best))) best = kernel;
             }
             choices[types][n] = best;
         }
@@ -71,5 +74,5 @@ void pysimd_start(int highest_target)
 
 const pysimd_kernel *pysimd_choose(int types, int64_t n)
 {
-    return atomic_load_explicit(&choices[types][n < 63 ? n : 63], memory_order_acquire);
+    return atomic_load_explicit(&choices[types][n < CHOICES ? n : CHOICES - 1], memory_order_acquire);
 }

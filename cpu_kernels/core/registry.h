@@ -45,8 +45,8 @@ void pysimd_start(int highest_target);
 
 int pysimd_can_run(const pysimd_kernel *kernel);
 
-/* The outer-product kernel for products with n columns. Depends on nothing else, so that bits never depend on the size
- * of the batch or on strides. */
+/* The kernel that dispatch takes for products with n columns, by the rule of kernels.inc. Depends on nothing else, so
+ * that bits never depend on the size of the batch or on strides. */
 const pysimd_kernel *pysimd_choose(int types, int64_t n);
 
 #endif

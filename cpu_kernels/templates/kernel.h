@@ -11,6 +11,11 @@
 #define V(op) PASTE(VEC, op) /* an operation of the vector type VEC, from vec_<target>.h */
 #define UNROLL _Pragma("GCC unroll 32")
 #define INLINE static inline __attribute__((always_inline))
+#define NOINLINE static __attribute__((noinline))
+
+/* Keeps the compiler from deriving this integer or pointer from another one, or others from it: each derived pointer
+ * takes a register, and with too many of them some are spilled. */
+#define OPAQUE(x) __asm__("" : "+r"(x))
 
 /* Keeps the compiler from knowing a vector's value, or from moving it out of its register. */
 #if defined(__x86_64__)
@@ -29,10 +34,18 @@ INLINE int32_t get_i32(const void *p) { int32_t x; memcpy(&x, p, sizeof x); retu
 /* Asks for the `bytes` at p, which belong to a product to come. Only streams from memory gain by it, because the
  * hardware's prefetch does not look far enough: a million 4x4 take 7.3 ns each with it and 8.2 without, where moving
  * the data alone takes 7.2 (1 to 4 KiB ahead, a Xeon of the AMX generation). */
-enum { AHEAD_BYTES = 4096 };
+enum { PREFETCH_DISTANCE = 4096 };
 INLINE void prefetch(const void *p, int bytes)
 {
     UNROLL for (int i = 0; i < bytes; i += 64) __builtin_prefetch((const char *)p + i);
+}
+
+/* One full tile as a call of the batch function, for kernels whose run function has a loop for packed panels alone. */
+INLINE pysimd_call one_tile(int m, int n, int64_t k, const void *a, int64_t rs_a, int64_t cs_a, const void *b,
+                            int64_t rs_b, void *c, int64_t rs_c)
+{
+    return (pysimd_call){.batch = 1, .m = m, .n = n, .k = k, .a = a, .rs_a = rs_a, .cs_a = cs_a, .b = b, .rs_b = rs_b,
+                         .c = c, .rs_c = rs_c};
 }
 
 #endif

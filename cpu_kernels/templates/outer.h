@@ -13,9 +13,7 @@ enum { LANES = V(lanes), NV_MAX = NR / LANES, K_GROUP = V(k_group) };
 _Static_assert(NR % LANES == 0, "nr must be whole vectors");
 
 /* Five rows of A share a pointer (x86 addresses 0, 1, 2, 4 times a stride, and 3 times is a register of its own), so
- * that sixteen rows at any stride need six registers. HIDE keeps the compiler from deriving one pointer from another,
- * which costs a register each and puts them on the stack. */
-#define HIDE(x) __asm__("" : "+r"(x))
+ * that sixteen rows at any stride need six registers. */
 #define ROW(i) ((const V(elem_a) *)(group[(i) / 5] + ((i) % 5 == 3 ? rs3 : (i) % 5 * rs)))
 enum { GROUPS = (MR + 4) / 5 };
 
@@ -65,11 +63,11 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
     const V(mask) mask = V(first)(lanes);
     const int64_t rs = rs_a * (int64_t)sizeof *a;
     int64_t rs3 = 3 * rs;
-    if (!fixed && M > 3) HIDE(rs3);
+    if (!fixed && M > 3) OPAQUE(rs3);
     const char *group[GROUPS];
     UNROLL for (int g = 0; 5 * g < M; g++) {
         group[g] = (const char *)a + 5 * g * rs;
-        if (!fixed) HIDE(group[g]);
+        if (!fixed) OPAQUE(group[g]);
     }
 
     V(acc) acc[MR][NV_MAX];
@@ -190,7 +188,7 @@ INLINE void dense(const pysimd_call *s, const int stream)
     const V(elem_a) *a = s->a;
     const V(elem_b) *b = s->b;
     V(sum) *c = s->c;
-    enum { BYTES = MR * NR * sizeof *b, AHEAD = (AHEAD_BYTES + BYTES - 1) / BYTES };
+    enum { BYTES = MR * NR * sizeof *b, AHEAD = (PREFETCH_DISTANCE + BYTES - 1) / BYTES };
     for (int64_t i = 0; i < s->batch; i++) {
         if (stream) {
             const int64_t ahead = i + AHEAD < s->batch ? AHEAD : 0;

@@ -13,31 +13,25 @@ from pysimd.backends.cpu import table as cpu_table
 from pysimd.backends.cpu.implementation import CPU
 
 TARGETS = ["generic", "sse", "avx", "avx2", "avx512", "avx512vnni", "avx512bf16"]
-CHOSEN = {  # (target, types): kernel of a product with 4, 8, 16 and 100 columns
-    ("generic", "f32"): ["generic_f32_outer_4x4"] * 4,
-    ("generic", "f64"): ["generic_f64_outer_4x4"] * 4,
-    ("generic", "bf16f32"): ["generic_bf16f32_outer_4x4"] * 4,
-    ("generic", "i8i32"): ["generic_i8i32_outer_4x4"] * 4,
-    ("generic", "u8i8i32"): ["generic_u8i8i32_outer_4x4"] * 4,
-    ("sse", "f32"): ["sse_f32_outer_4x4", *["sse_f32_outer_6x8"] * 3],
-    ("avx", "f32"): ["avx_f32_outer_8x8"] * 4,
-    ("avx2", "f32"): ["avx2_f32_outer_4x4", "avx2_f32_outer_8x8", *["avx2_f32_outer_6x16"] * 2],
-    ("avx2", "f64"): ["avx2_f64_outer_4x4", *["avx2_f64_outer_6x8"] * 3],
-    ("avx2", "i8i32"): ["avx2_i8i32_outer_6x16"] * 4,
-    ("avx2", "u8i8i32"): ["avx2_u8i8i32_outer_6x16"] * 4,
-    ("avx512", "f32"): [f"avx512_f32_outer_{tile}" for tile in ("4x4", "8x8", "16x16", "14x32")],
-    ("avx512", "f64"): ["avx512_f64_outer_4x4", "avx512_f64_outer_8x8", *["avx512_f64_outer_14x16"] * 2],
-    ("avx512vnni", "i8i32"): ["avx512vnni_i8i32_outer_14x32"] * 4,
-    ("avx512vnni", "u8i8i32"): ["avx512vnni_u8i8i32_outer_14x32"] * 4,
-    ("avx512bf16", "bf16f32"): ["avx512bf16_bf16f32_outer_14x32"] * 4,
-}  # fmt: skip
-COLUMNS = (4, 8, 16, 100)
+ROWS = [cpu_table.lib.pysimd_kernels[i] for i in range(cpu_table.lib.pysimd_kernel_count)]
+CHOICES = 64
+"""Dispatch takes one kernel from this many columns, less one, on (registry.c)."""
+
+PINNED = {  # (target, types): last number of columns and tile, of the choices of today that most machines can check
+    ("generic", "f32"): [(70, "4x4")],
+    ("generic", "f64"): [(70, "4x4")],
+    ("sse", "f32"): [(4, "4x4"), (70, "6x8")],
+    ("avx", "f32"): [(70, "8x8")],
+    ("avx2", "f32"): [(4, "4x4"), (8, "8x8"), (70, "6x16")],
+    ("avx2", "f64"): [(4, "4x4"), (70, "6x8")],
+    ("avx2", "i8i32"): [(70, "6x16")],
+}
 
 REPORT = """
 import pysimd
 from pysimd.backends.cpu.implementation import CPU
 for types in CPU.offered:
-    print(types, *[CPU.chosen(types, n).name for n in (4, 8, 16, 100)])
+    print(types, *[CPU.chosen(types, n).name for n in range(71)])
 print("available", *sorted({k.target for k in pysimd.kernels("cpu") if k.available}))
 """
 
@@ -52,13 +46,31 @@ HERE = [t for t in TARGETS if t in report()["available"]]
 
 
 def expected(types: str, bound: str) -> list[str]:
-    """The choice of the highest target up to ``bound`` that has kernels of this type and can run here."""
-    below = [t for t in TARGETS[: TARGETS.index(bound) + 1] if t in HERE and (t, types) in CHOSEN]
-    return CHOSEN[below[-1], types]
+    """The rule of kernels.inc, for 0 to 70 columns: of the rows that reach n, one of the highest target up to ``bound``
+    that can run here, and of these the one with the smallest ``.dispatch``."""
+    targets = [t for t in HERE if TARGETS.index(t) <= TARGETS.index(bound)]
+    rows = [row for row in ROWS if row.types == cpu_table.TYPES[types] and TARGETS[row.target] in targets]
+    reaching = [[row for row in rows if row.dispatch != cpu_table.lib.NEVER and n <= row.dispatch] for n in range(71)]
+    return [cpu_table.text(min(some, key=lambda row: (-row.target, row.dispatch)).name) for some in reaching]
 
 
 def test_the_table_of_targets_is_the_one_written_here():
     assert list(cpu_table.TARGETS) == TARGETS
+
+
+def test_rows_say_for_how_many_columns_they_are_taken():
+    """Different numbers within a target and types, of which the largest is any; an inner product is never taken."""
+    taken = {}
+    for row in ROWS:
+        if row.form != cpu_table.lib.OUTER:
+            assert row.dispatch == cpu_table.lib.NEVER, cpu_table.text(row.name)
+        elif row.dispatch != cpu_table.lib.NEVER:
+            taken.setdefault((row.target, row.types), []).append(row.dispatch)
+    for columns in taken.values():
+        assert len(set(columns)) == len(columns)
+        assert max(columns) == cpu_table.lib.ANY_N
+        assert all(0 < n < CHOICES - 1 for n in columns if n != cpu_table.lib.ANY_N)
+    assert {types for target, types in taken if target == cpu_table.lib.GENERIC} == set(cpu_table.TYPES.values())
 
 
 @pytest.mark.parametrize("bound", few(TARGETS, 3))
@@ -67,6 +79,16 @@ def test_isa_is_an_upper_bound(bound):
     allowed = [t for t in HERE if TARGETS.index(t) <= TARGETS.index(bound)]
     assert seen.pop("available") == sorted(allowed)
     assert seen == {types: expected(types, bound) for types in CPU.offered}
+
+
+@pytest.mark.parametrize("target", sorted({target for target, _ in PINNED}))
+def test_choices_of_today(target):
+    if target not in HERE:
+        pytest.skip(f"this CPU has no {target}")
+    seen = report(PYSIMD_ISA=target)
+    for types in (types for t, types in PINNED if t == target):
+        tiles = [next(tile for last, tile in PINNED[target, types] if n <= last) for n in range(71)]
+        assert seen[types] == [f"{target}_{types}_outer_{tile}" for tile in tiles]
 
 
 @pytest.mark.parametrize("environment", [{}, {"PYSIMD_ISA": ""}], ids=["unset", "empty"])

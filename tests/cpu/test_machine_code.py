@@ -58,6 +58,19 @@ def test_every_hot_loop_stores_nothing_and_has_no_stack(kernel):
         assert not [line.text for line in loop if {"store", "spill"} & set(line.roles)], text
 
 
+@needs_symbols
+@pytest.mark.parametrize("name", ["avx512_f32_outer_4x4", "avx512_f32_outer_8x8"])
+def test_loops_of_a_batch_have_no_stack(name):
+    """The kernels that are written out have a function for each layout of A."""
+    functions = [function for function in machine_code.functions() if function.startswith(f"{name}.c:loop_")]
+    assert functions
+    for function in functions:
+        for loop in x86.innermost_loops(machine_code.instructions(function)):
+            lines = [x86.line(i) for i in loop]
+            spills = [line.text for line in lines if "spill" in line.roles]
+            assert not spills, f"{function}: {spills}"
+
+
 def test_counted_ratio_is_the_analytic_one(kernel):
     seen = pysimd.inspect(kernel)
     assert seen.agrees or seen.remark, f"{seen}\n{seen.listing}"
