@@ -38,8 +38,8 @@ const pysimd_sizes pysimd_element_sizes[TYPES] = {
 static uint64_t features;
 static int bound = TARGETS - 1;
 
-/* The choice for each types and n, filled once, by pysimd_start; the last is for all larger n too, so a .dispatch is less
- * than CHOICES - 1, or ANY_N. */
+/* The choice for each types and n, filled once, by pysimd_start. The last one is for all larger n too, so .dispatch is
+ * either less than CHOICES - 1, or ANY_N. */
 enum { CHOICES = 64 };
 static const pysimd_kernel *choices[TYPES][CHOICES];
 
