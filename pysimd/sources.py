@@ -1,4 +1,4 @@
-"""The source of a kernel with the project's headers that it includes."""
+"""The source of a kernel with the project's headers that it includes, and the labels of its first comment."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from importlib.resources import files
 
 _LABEL = re.compile(r" \* (\w+(?: (?:\d+ )?k)?)\s{2,}(.*)")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+_LABEL = re.compile(r" \* (per (?:\d+ )?k|\w+) {2,}(.*)")
 
 
 def read(path: str) -> str | None:
@@ -54,6 +55,18 @@ def _found(path: str, name: str) -> str:
     """Path of a header that the file at ``path`` includes: beside it, else at the top of its folder."""
     beside = posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
     return beside if read(beside) is not None else posixpath.join(path.partition("/")[0], name)
+
+
+def labels(text: str) -> dict[str, str]:
+    """Labels and words of the comment that a kernel file opens with; lines are joined, each run of spaces is one."""
+    found: dict[str, str] = {}
+    label = ""
+    for line in text.partition("*/")[0].splitlines()[1:]:
+        if match := _LABEL.match(line):
+            label, found[match[1]] = match[1], match[2]
+        elif label:
+            found[label] += line.lstrip(" ").removeprefix("*")
+    return {label: " ".join(words.split()) for label, words in found.items()}
 
 
 @cache

@@ -1,11 +1,11 @@
 /* generic_f32_outer_4x4: C[4,4] += A[4,K] * B[K,4], float; plain C, for any processor.
  *
  * contract  pysimd.h; k_group 1, panel plain.
- * tile      mr 4  nr 4: row i of C is one register
- * regs      4 accumulators + 1 row of B + 1 broadcast, as the target has them
- * per k     4 multiply-adds of 4 lanes  1 row of 4  4 broadcasts
- * ratio     4*4 / (4+4) = 2.00 FMA per element loaded (inner product 0.50)
- *           4 / 5 = 0.80 counted in vector operations
+ * tile      mr 4  nr 4: row i of C is 1 register
+ * regs      4 accumulators + 5 operands = 9 of 16 xmm; twice the accumulators where K is long
+ * per k     4 mulps  4 addps  1 movups m128  1 movdqu m128  4 pshufd; as gcc lowers it for the baseline processor
+ * ratio     4*4 / (4+4) = 2.00 multiply-adds per element loaded; inner product 0.50;
+ *           4 / 2 = 2.00 multiply-add instructions per load instruction
  * rounding  one product and one sum per term (fused where the compiler may), k ascending from 0 (from K = 8
  *           on even and odd k apart, then summed), then one add into C
  * needs     nothing

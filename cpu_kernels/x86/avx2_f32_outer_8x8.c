@@ -1,11 +1,12 @@
 /* avx2_f32_outer_8x8: C[8,8] += A[8,K] * B[K,8], float; one rank-1 update per k.
  *
  * contract  pysimd.h; k_group 1, panel plain.
- * tile      mr 8  nr 8: row i of C is one register
- * regs      8 accumulators + 1 row of B + 1 broadcast = 10 of 16 ymm
- * per k     8 vfmadd231ps  1 vmovups  8 vbroadcastss
- * ratio     8*8 / (8+8) = 4.00 FMA per element loaded (inner product 0.50)
- *           8 / 9 = 0.89 counted in instructions: with two loads a cycle the loads bind (4.5 cycles against 4)
+ * tile      mr 8  nr 8: row i of C is 1 register
+ * regs      8 accumulators + 8 operands of two steps of k = 16 of 16 ymm
+ * per k     8 vfmadd231ps  1 vmovups m256  8 vbroadcastss m32
+ * ratio     8*8 / (8+8) = 4.00 multiply-adds per element loaded; inner product 0.50;
+ *           8 / 9 = 0.89 multiply-add instructions per load instruction
+ * bound     with two loads a cycle the loads bind: 4.5 cycles, where the fma take 4
  * rounding  one fma per term, k ascending from 0, then one add into C
  * needs     AVX2 FMA
  * idea      Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008); code written here

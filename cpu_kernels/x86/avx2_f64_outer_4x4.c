@@ -1,11 +1,12 @@
 /* avx2_f64_outer_4x4: C[4,4] += A[4,K] * B[K,4], double; one rank-1 update per k.
  *
  * contract  pysimd.h; k_group 1, panel plain.
- * tile      mr 4  nr 4: row i of C is one register
- * regs      4 accumulators + 1 row of B + 1 broadcast of 16 ymm
- * per k     4 vfmadd231pd  1 vmovupd  4 vbroadcastsd
- * ratio     4*4 / (4+4) = 2.00 FMA per element loaded (inner product 0.50)
- *           4 / 5 = 0.80 counted in instructions: loads and the fma latency bind
+ * tile      mr 4  nr 4: row i of C is 1 register
+ * regs      4 accumulators + 1 row of B + 2 broadcasts = 7 of 16 ymm; twice the accumulators where K is long
+ * per k     4 vfmadd231pd  1 vmovupd m256  4 vbroadcastsd m64
+ * ratio     4*4 / (4+4) = 2.00 multiply-adds per element loaded; inner product 0.50;
+ *           4 / 5 = 0.80 multiply-add instructions per load instruction
+ * bound     the loads, and the latency of the fma
  * rounding  one fma per term, k ascending from 0 (from K = 8 on even and odd k
  *           apart, then summed), then one add into C
  * needs     AVX2 FMA

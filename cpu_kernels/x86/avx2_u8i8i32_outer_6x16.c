@@ -3,9 +3,9 @@
  * contract  pysimd.h; k_group 2, panel wide (int16).
  * tile      mr 6  nr 16: row i of C is 2 registers
  * regs      12 accumulators + 2 of a row of B + 1 broadcast pair + 1 product = 16 of 16 ymm
- * per 2 k     12 vpmaddwd  12 vpaddd  2 vmovdqu  6 vpbroadcastd
- * ratio     6*16 / (6+16) = 4.36 FMA per element loaded (inner product 0.50)
- *           12 / 8 = 1.50 counted in instructions
+ * per 2 k   12 vpmaddwd  12 vpaddd  2 vmovdqu m256  6 vpbroadcastd m32
+ * ratio     6*16 / (6+16) = 4.36 multiply-adds per element loaded; inner product 0.50;
+ *           12 / 8 = 1.50 multiply-add instructions per load instruction
  * rounding  exact; int32 wraps
  * needs     AVX2
  * idea      widen while packing, multiply and add pairs (vpmaddwd)

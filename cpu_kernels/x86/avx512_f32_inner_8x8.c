@@ -1,10 +1,12 @@
 /* avx512_f32_inner_8x8: C[8,8] += A[8,K] * B[K,8], float; one dot product per element of C.
  *
  * contract  pysimd.h; inner form: A by rows, B by columns, both contiguous in k; k_group 1, panel plain.
- * tile      mr 8  nr 8, one element at a time
- * regs      4 accumulators of one element (to hide the latency of the sum) + 1 of A and 1 of B
- * per 16 k   16 lanes multiplied and added  2 loads of 16 elements
- * ratio     K / 2K = 0.50 FMA per element loaded, at any tile; the outer product of this tile has 4.00
+ * tile      mr 8  nr 8; one element of C at a time
+ * regs      4 accumulators of one element + 3 operands = 7 of 32 zmm
+ * per 64 k  4 vfmadd231ps m512  4 vmovups m512
+ * ratio     1 / 2 = 0.50 multiply-adds per element loaded; outer product 4.00;
+ *           4 / 8 = 0.50 multiply-add instructions per load instruction
+ * bound     the loads: four accumulators hide the latency of the add; what remains is the ratio
  * rounding  4 * 16 partial sums, then a tree; fma; then one add into C
  * needs     AVX-512 F BW DQ VL
  * idea      row times column, as in the definition; kept as the measure for the outer product

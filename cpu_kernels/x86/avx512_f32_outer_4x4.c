@@ -1,14 +1,15 @@
 /* avx512_f32_outer_4x4: C[4,4] += A[4,K] * B[K,4], float; all of C in one register.
  *
  * contract  pysimd.h; k_group 1, panel plain.
- * tile      mr 4  nr 4: row i of C is the i-th 128-bit lane of one zmm
- * regs      1 accumulator + 1 of A (four columns at once) + 1 of B, of 32 zmm
- * per k     1 vfmadd231ps  1 vbroadcastf32x4 (row p of B in every lane)  1 vpermilps (a[i,p] across lane i)
- *           and 1/4 of the load of A, which brings a[i,p..p+3] to lane i
- * ratio     16 FMA / 8 elements loaded = 2.00  (inner product 0.50); no horizontal reduction
+ * tile      mr 4  nr 4; row i of C is lane i of the accumulator
+ * regs      1 accumulator * 4 chains + 1 for four columns of A + 1 of their elements + 1 row of B + 1 index of
+ *           the transposition = 8 of 32 zmm
+ * per 4 k   4 vfmadd231ps  4 vbroadcastf32x4 m128  4 vpermilps  1 vpermps m512
+ * ratio     4*4 / (4+4) = 2.00 multiply-adds per element loaded; inner product 0.50;
+ *           4 / 5 = 0.80 multiply-add instructions per load instruction
  * rounding  the first product rounded, then one fma per term, p ascending; from K = 8 on p = 4.. in four chains
  *           (p mod 4), summed as a tree; then one add into C
- * needs     avx512f
+ * needs     AVX-512 F BW DQ VL
  * bound     the permute and the fma share two ports on Intel: 8 operations, 4 cycles for K = 4
  * idea      the rank-1 update of Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008),
  *           with the tile folded into one wide register

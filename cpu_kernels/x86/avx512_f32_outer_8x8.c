@@ -1,12 +1,14 @@
 /* avx512_f32_outer_8x8: C[8,8] += A[8,K] * B[K,8], float; two k at a time in one register.
  *
  * contract  pysimd.h; k_group 1, panel plain.
- * tile      mr 8  nr 8: lane 2j of accumulator i sums the even p of C[i,j], lane 2j+1 the odd p
- * regs      8 accumulators + 1 interleaved pair of rows of B + 1 broadcast pair of A, of 32 zmm
- * per 2 k   8 vfmadd231ps  8 vbroadcastsd (a[i,p], a[i,p+1])  1 load and 1 vpermps of two rows of B
- * ratio     128 FMA / 32 elements loaded = 4.00 (inner product 0.50)
+ * tile      mr 8  nr 8; even lanes of accumulator i sum the even p of row i of C, odd lanes the odd p
+ * regs      8 accumulators + 1 pair of rows of B + 1 pair of columns of A + 1 broadcast pair + 9 indices of
+ *           permutations = 20 of 32 zmm
+ * per 2 k   8 vfmadd231ps  8 vpermpd  2 vpermps m512
+ * ratio     8*8 / (8+8) = 4.00 multiply-adds per element loaded; inner product 0.50;
+ *           8 / 2 = 4.00 multiply-add instructions per load instruction
  * rounding  even and odd p are two chains of fma; then even + odd, then one add into C
- * needs     avx512f
+ * needs     AVX-512 F BW DQ VL
  * bound     K = 8 dense: 32 fma + 4 permutes + 12 to fold the pairs = 48 operations on two ports of Intel, 24 cycles;
  *           the plain ymm tile takes 64 fma, 32 cycles
  * idea      a register of two rows, after the dot-product instructions of the narrow types (k_group = 2), in software

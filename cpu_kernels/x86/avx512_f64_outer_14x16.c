@@ -2,10 +2,10 @@
  *
  * contract  pysimd.h; k_group 1, panel plain.
  * tile      mr 14  nr 16: row i of C is 2 registers
- * regs      28 accumulators + 2 of a row of B + 1 broadcast = 31 of 32 zmm
- * per k     28 vfmadd231pd  2 vmovupd  14 vbroadcastsd
- * ratio     14*16 / (14+16) = 7.47 FMA per element loaded (inner product 0.50)
- *           28 / 16 = 1.75 counted in instructions
+ * regs      28 accumulators + 4 operands of two steps of k = 32 of 32 zmm
+ * per k     28 vfmadd231pd  2 vmovupd m512  14 vbroadcastsd m64
+ * ratio     14*16 / (14+16) = 7.47 multiply-adds per element loaded; inner product 0.50;
+ *           28 / 16 = 1.75 multiply-add instructions per load instruction
  * rounding  one fma per term, k ascending from 0, then one add into C
  * needs     AVX-512 F BW DQ VL
  * idea      Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008); code written here

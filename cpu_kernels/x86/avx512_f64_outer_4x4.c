@@ -1,11 +1,11 @@
 /* avx512_f64_outer_4x4: C[4,4] += A[4,K] * B[K,4], double; one rank-1 update per k.
  *
  * contract  pysimd.h; k_group 1, panel plain.
- * tile      mr 4  nr 4: row i of C is one register
- * regs      4 accumulators + 1 row of B of 32 ymm; the broadcasts are memory operands of the fma
- * per k     4 vfmadd231pd (each with a broadcast load)  1 vmovupd
- * ratio     4*4 / (4+4) = 2.00 FMA per element loaded (inner product 0.50)
- *           4 / 5 = 0.80 counted in instructions
+ * tile      mr 4  nr 4: row i of C is 1 register
+ * regs      4 accumulators + 1 row of B = 5 of 32 ymm; twice the accumulators where K is long
+ * per k     4 vfmadd231pd m64bcst  1 vmovupd m256
+ * ratio     4*4 / (4+4) = 2.00 multiply-adds per element loaded; inner product 0.50;
+ *           4 / 5 = 0.80 multiply-add instructions per load instruction
  * rounding  one fma per term, k ascending from 0 (from K = 8 on even and odd k
  *           apart, then summed), then one add into C
  * needs     AVX-512 F BW DQ VL

@@ -2,10 +2,10 @@
  *
  * contract  pysimd.h; k_group 4, panel offset.
  * tile      mr 14  nr 32: row i of C is 2 registers
- * regs      28 accumulators + 2 of a row of B + 1 broadcast group = 31 of 32 zmm
- * per 4 k     28 vpdpbusd  2 vmovdqu32  14 vpbroadcastd
- * ratio     14*32 / (14+32) = 9.74 FMA per element loaded (inner product 0.50)
- *           28 / 16 = 1.75 counted in instructions
+ * regs      28 accumulators + 4 operands of two groups of k = 32 of 32 zmm
+ * per 4 k   28 vpdpbusd  2 vmovdqu64 m512  14 vpbroadcastd m32
+ * ratio     14*32 / (14+32) = 9.74 multiply-adds per element loaded; inner product 0.50;
+ *           28 / 16 = 1.75 multiply-add instructions per load instruction
  * rounding  exact; int32 wraps
  * needs     AVX-512 F BW DQ VL VNNI
  * idea      b + 128 is unsigned; -128 * sum(a) is packed behind A's row and added once

@@ -1,11 +1,12 @@
 /* sse_f32_outer_4x4: C[4,4] += A[4,K] * B[K,4], float; one rank-1 update per k.
  *
  * contract  pysimd.h; k_group 1, panel plain.
- * tile      mr 4  nr 4: row i of C is one register
- * regs      4 accumulators + 1 row of B + 2 for a broadcast and its product = 7 of 16 xmm
- * per k     4 mulps  4 addps  1 movups  4 movss + shufps
- * ratio     4*4 / (4+4) = 2.00 FMA per element loaded (inner product 0.50)
- *           4 / 5 = 0.80 counted in instructions
+ * tile      mr 4  nr 4: row i of C is 1 register
+ * regs      4 accumulators + 1 row of B + 2 for a broadcast and its product = 7 of 16 xmm; twice the accumulators
+ *           where K is long
+ * per k     4 mulps  4 addps  1 movups m128  4 movss m32  4 shufps
+ * ratio     4*4 / (4+4) = 2.00 multiply-adds per element loaded; inner product 0.50;
+ *           4 / 5 = 0.80 multiply-add instructions per load instruction
  * rounding  one product and one sum per term, both rounded, k ascending from 0 (from K = 8 on even and odd k
  *           apart, then summed), then one add into C
  * needs     SSE2 (every x86-64)
