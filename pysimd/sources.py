@@ -7,7 +7,6 @@ import re
 from functools import cache
 from importlib.resources import files
 
-_LABEL = re.compile(r" \* (\w+(?: (?:\d+ )?k)?)\s{2,}(.*)")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 _LABEL = re.compile(r" \* (per (?:\d+ )?k|\w+) {2,}(.*)")
 
@@ -19,19 +18,6 @@ def read(path: str) -> str | None:
         return None
     file = files(f"pysimd.{folder}").joinpath(name)
     return file.read_text() if file.is_file() else None
-
-
-def header(text: str) -> dict[str, str]:
-    """Labels (``contract``, ``tile``, ``regs``, ...) and text of the comment that a kernel file starts with."""
-    found: dict[str, str] = {}
-    label = None
-    for line in text.partition("*/")[0].splitlines()[1:]:
-        match = _LABEL.match(line)
-        if match:
-            label, found[match[1]] = match[1], match[2]
-        elif label:
-            found[label] += " " + line.lstrip(" *").strip()
-    return found
 
 
 def with_includes(path: str) -> dict[str, str]:

@@ -104,7 +104,7 @@ _LANES_OF_AN_ELEMENT = {"avx512_f32_outer_8x8": 2}
 
 def _file(kernel: MicroKernel) -> dict[str, str]:
     """Labels ``tile``, ``regs`` and ``per k`` (or ``per 2 k``, ...) of the header of the kernel's file."""
-    labels = sources.header(kernel.source).items()
+    labels = sources.labels(kernel.source).items()
     return {label: " ".join(text.split()) for label, text in labels if label.split()[0] in ("tile", "regs", "per")}
 
 
