@@ -91,11 +91,11 @@ class Batched:
     """An instance of batched.cu.
 
     Attributes:
-        tm, tn: the part of C that a thread computes.
+        tm, tn: rows and columns of the tile of C that a thread computes.
         products: products of a block.
-        a, b: how the operands come in: CHUNK, STRIDED or SHARED (batched.cu).
-        a_transposed, b_transposed: they are stored column by column.
-        whole: C is one contiguous, 16-byte aligned piece of memory.
+        a, b: how a batch of the operand lies in memory: CONTIGUOUS, STRIDED or BROADCAST (batched.cu).
+        a_transposed, b_transposed: the operand is stored column by column.
+        whole: the batch of C is one contiguous, 16-byte aligned range of memory.
     """
 
     types: str
@@ -105,17 +105,25 @@ class Batched:
     tm: int
     tn: int
     products: int
-    a: str = "CHUNK"
+    a: str = "CONTIGUOUS"
     a_transposed: bool = False
-    b: str = "CHUNK"
+    b: str = "CONTIGUOUS"
     b_transposed: bool = False
     whole: bool = True
 
     @property
     def entry(self) -> str:
-        shape = f"{self.m}, {self.n}, {self.k}, {self.tm}, {self.tn}, {self.products}"
-        operands = f"{self.a}, {_cpp(self.a_transposed)}, {self.b}, {_cpp(self.b_transposed)}, {_cpp(self.whole)}"
-        return f"batched<{BATCHED_TYPES[self.types]}, {shape}, {operands}>"
+        layout_a = "MN_MAJOR" if self.a_transposed else "K_MAJOR"
+        layout_b = "K_MAJOR" if self.b_transposed else "MN_MAJOR"
+        parameters = (
+            BATCHED_TYPES[self.types],
+            f"Shape<{self.m}, {self.n}, {self.k}>",
+            f"ThreadTile<{self.tm}, {self.tn}, {self.products}>",
+            f"Operand<{self.a}, {layout_a}>",
+            f"Operand<{self.b}, {layout_b}>",
+            _cpp(self.whole),
+        )
+        return f"batched<{', '.join(parameters)}>"
 
     @property
     def lanes(self) -> int:

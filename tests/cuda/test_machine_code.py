@@ -31,7 +31,7 @@ BATCHED = [
     for types, size in SHAPES
     if arch in (75, 90) or size in (3, 4, 16)
 ]
-ODD = table.Batched("f32", 7, 5, 9, 4, 5, 8, "STRIDED", True, "SHARED", False, False)
+ODD = table.Batched("f32", 7, 5, 9, 4, 5, 8, "STRIDED", True, "BROADCAST", False, False)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -92,7 +92,7 @@ def test_every_tiling_fits(types):
                 taken = max(instance.products * (m * k + k * n) * size, instance.products * m * n * size_c)
                 assert taken + 32 <= table.BATCHED_SHARED_BYTES or instance.products == 1
                 assert instance.tm * instance.tn * (size_c // 4 or 1) <= 64
-                if "CHUNK" in (instance.a, instance.b) or instance.whole:
+                if "CONTIGUOUS" in (instance.a, instance.b) or instance.whole:
                     assert instance.products * m * n * size_c % 16 == 0
 
 
