@@ -54,7 +54,7 @@ SIZES = {
 SMALL_BATCHES = (1, 100, 10_000)
 SMALL_SIZES = (4, 8, 16, 32)
 
-#: Chains of ceilings.cu, with the operations of one instruction.
+#: Chains of peaks.cu, with the operations of one instruction.
 CHAINS = {"ffma": 2, "hfma2": 4, "hfma2_broadcast": 4, "dp4a": 8}
 
 

@@ -1,4 +1,4 @@
-"""The most that the current CUDA device does: the chains of gpu_kernels/ceilings.cu, and the loads of loads.cu from
+"""The most that the current CUDA device does: the chains of gpu_kernels/peaks.cu, and the loads of loads.cu from
 shared memory, both caches and device memory."""
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def identity() -> dict[str, Any]:
     import cupy
 
     here, properties = CUDA.backend(), cupy.cuda.runtime.getDeviceProperties(current_device())
-    texts = Path(__file__).read_text() + "".join(sources.read(f"gpu_kernels/{x}.cu") for x in ("ceilings", "loads"))
+    texts = Path(__file__).read_text() + "".join(sources.read(f"gpu_kernels/{x}.cu") for x in ("peaks", "loads"))
     return {
         "device": here.device,
         "features": list(here.features),
@@ -50,7 +50,7 @@ def identity() -> dict[str, Any]:
     }
 
 
-#: Chain of ceilings.cu that an instruction is compared with, and operations of one of its instructions in a thread.
+#: Chain of peaks.cu that an instruction is compared with, and operations of one of its instructions in a thread.
 PEAKS = {
     "FFMA": ("ffma", 2),
     "DFMA": ("dfma", 2),
@@ -61,14 +61,14 @@ PEAKS = {
 }
 
 _PEAK_INSTRUCTIONS = 128
-"""Instructions of a turn in ceilings.cu."""
+"""Instructions of a turn in peaks.cu."""
 
 
 def peak_run(name: str, operations: int, steps: int = 4000):
-    """A function that runs a chain of ceilings.cu on the whole device, and how many operations it does."""
+    """A function that runs a chain of peaks.cu on the whole device, and how many operations it does."""
     import cupy
 
-    function = cuda_tiles.function("../ceilings.cu", f"chain<{name.upper()}>", current_device())
+    function = cuda_tiles.function("../peaks.cu", f"peak<{name.upper()}>", current_device())
     processors = cupy.cuda.runtime.getDeviceProperties(current_device())["multiProcessorCount"]
     halves, threads = name.startswith(("hfma2", "hmma")), 256
     values = np.random.default_rng(0).uniform(-1, 1, 512 if halves else 256)

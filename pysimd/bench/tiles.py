@@ -50,7 +50,7 @@ def tile_speed(kernel: MicroKernel, *, rounds: int = 41, seconds: float = 0.02) 
     Each takes about ``seconds`` in all, in ``rounds`` turns; medians, because a best would set the one's luckiest clock
     beside the other's. The peaks' fields are None for a target and type without an
     entry in peaks.inc, those of loads also where a load converts what it reads. CUDA kernels are timed on the whole
-    device, all tiles on the same two panels (K = 2048), in nine turns beside the chains of ceilings.cu and the loads of
+    device, all tiles on the same two panels (K = 2048), in nine turns beside the chains of peaks.cu and the loads of
     loads.cu; fields are None for kernels of other GPUs.
     """
     from pysimd.bench import cpu_peaks

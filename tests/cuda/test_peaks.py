@@ -1,4 +1,4 @@
-"""The loops that peaks of a GPU are measured with: nothing in them but what their name says. And what is launched."""
+"""The loops that measure the peaks of a GPU: their machine code, and what is launched."""
 
 import cuda_machine_code as machine
 import numpy as np
@@ -13,7 +13,7 @@ from pysimd.bench import cuda_peaks
 compiles = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
 on_gpu = pytest.mark.skipif(not CUDA.backend().available, reason=CUDA.backend().reason or "nothing")
 
-CHAINS = {
+PEAKS = {
     "FFMA": "FFMA",
     "DFMA": "DFMA",
     "HFMA2": "HFMA2",
@@ -37,11 +37,11 @@ def loop(source, entry, arch, instruction):
 
 @compiles
 @pytest.mark.parametrize("arch", machine.ARCHITECTURES)
-@pytest.mark.parametrize(("name", "instruction"), CHAINS.items())
-def test_a_chain_is_its_instruction_and_little_else(name, instruction, arch):
+@pytest.mark.parametrize(("name", "instruction"), PEAKS.items())
+def test_the_loop_is_its_instruction_and_its_counter(name, instruction, arch):
     if "MMA" in name and arch < 80:
         pytest.skip("these shapes came with sm_80")
-    found = loop("ceilings.cu", f"chain<{name}>", arch, instruction)
+    found = loop("peaks.cu", f"peak<{name}>", arch, instruction)
     assert sum(x.name.startswith(instruction) for x in found) == cuda_peaks._PEAK_INSTRUCTIONS
     assert len(found) <= cuda_peaks._PEAK_INSTRUCTIONS + 6
 
@@ -55,15 +55,15 @@ def test_loads_are_of_their_memory_and_width(memory, instruction, word, arch):
     loaded = [x for x in found if x.name.startswith(("LD", "LDS"))]
     assert [x.bytes_loaded("LDS.", "LDG.") for x in loaded] == [WORDS[word]] * cuda_peaks._UNROLL
     assert all(x.name.startswith(instruction) for x in loaded)
-    if arch > 75:  # where it is told in the name that the first-level cache is passed by
+    if arch > 75:  # where the name of an instruction says that it bypasses L1
         assert all(("STRONG.GPU" in x.name) == (memory == "L2") for x in loaded)
-    assert len(found) < 5 * cuda_peaks._UNROLL  # four instructions a cycle stand beside a load at most
+    assert len(found) < 5 * cuda_peaks._UNROLL  # a multiprocessor issues four instructions in the cycle of a load
 
 
-# --- what is compared with what ---
+# --- the peak of each kernel ---
 
 
-def test_every_kernel_has_a_ceiling():
+def test_every_kernel_has_a_peak():
     assert {row.instruction for row in table.KERNELS} == set(cuda_peaks.PEAKS)
 
 
@@ -86,8 +86,8 @@ def test_windows_are_powers_of_two():
 @on_gpu
 @pytest.mark.parametrize("word", WORDS)
 @pytest.mark.parametrize("memory", ["shared", "L1", "L2", "memory"])
-def test_every_word_is_loaded_once_a_turn(memory, word):
-    """The exclusive or of what each block loaded in one turn, against NumPy's of that part of the window."""
+def test_an_iteration_loads_every_word_once(memory, word):
+    """The exclusive or of what each block loads in one iteration is NumPy's of that part of the window."""
     import cupy
 
     timed = cuda_peaks.loads_run(memory, word)
@@ -117,8 +117,8 @@ def test_peaks_of_this_device():
 
 
 @on_gpu
-def test_no_chain_becomes_infinite():
-    """Infinite numbers would cost less power."""
+def test_no_accumulator_becomes_infinite():
+    """Arithmetic on infinities draws less power, and would run at a higher clock."""
     import cupy
 
     for name, operations in cuda_peaks.PEAKS.values():
