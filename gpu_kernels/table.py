@@ -42,7 +42,7 @@ class Kernel:
 KERNELS = (
     Kernel("cuda_bf16f32_wmma_16x16", form="wmma", types="bf16f32", mr=16, nr=16, k_group=16, requires="sm_80",
            lanes=32,
-           source="wmma.cu", entry="wmma_tile<BF16F32, __nv_bfloat16, {direct}>", instruction="HMMA", macs=2048,
+           source="wmma.cu", entry="wmma_tile<BF16F32, warp_matrix::BF16, {direct}>", instruction="HMMA", macs=2048,
            layouts=()),
     Kernel("cuda_f16_batch2_4x4", form="batch2", types="f16", mr=4, nr=4, k_group=1, requires="sm_75", lanes=1, tiles=2,
            source="cuda_f16_batch2_4x4.cu", entry="batch2_paired<{a}, {b}, {edge}>", instruction="HFMA2", macs=2),
@@ -53,7 +53,8 @@ KERNELS = (
     Kernel("cuda_f16f32_outer_8x8", form="outer", types="f16f32", mr=8, nr=8, k_group=1, requires="sm_75", lanes=1,
            source="outer.cu", entry="outer<F16F32, 8, 8, {a}, {b}, {edge}>", instruction="FFMA", macs=1),
     Kernel("cuda_f16f32_wmma_16x16", form="wmma", types="f16f32", mr=16, nr=16, k_group=16, requires="sm_75", lanes=32,
-           source="wmma.cu", entry="wmma_tile<F16F32, __half, {direct}>", instruction="HMMA", macs=2048, layouts=()),
+           source="wmma.cu", entry="wmma_tile<F16F32, warp_matrix::F16, {direct}>", instruction="HMMA", macs=2048,
+           layouts=()),
     Kernel("cuda_f32_inner_4x4", form="inner", types="f32", mr=4, nr=4, k_group=1, requires="sm_75", lanes=16,
            source="inner.cu", entry="inner<F32, 4, 4, {a}, {b}, {edge}>", instruction="FFMA", macs=1,
            layouts=("K_MAJOR",)),
@@ -71,7 +72,7 @@ KERNELS = (
     Kernel("cuda_i8i32_outer_8x8", form="outer", types="i8i32", mr=8, nr=8, k_group=4, requires="sm_75", lanes=1,
            source="outer_dp4a.cu", entry="outer_dp4a<8, 8, {a}, {b}, {edge}>", instruction="IDP.4A", macs=4),
     Kernel("cuda_i8i32_wmma_16x16", form="wmma", types="i8i32", mr=16, nr=16, k_group=16, requires="sm_75", lanes=32,
-           source="wmma.cu", entry="wmma_tile<I8I32, signed char, {direct}>", instruction="IMMA", macs=2048,
+           source="wmma.cu", entry="wmma_tile<I8I32, warp_matrix::S8, {direct}>", instruction="IMMA", macs=2048,
            layouts=()),
 )
 # fmt: on
@@ -91,11 +92,11 @@ class Batched:
     """An instance of batched.cu.
 
     Attributes:
-        tm, tn: the part of C that a thread computes.
+        tm, tn: rows and columns of the tile of C that a thread computes.
         products: products of a block.
-        a, b: how the operands come in: CHUNK, STRIDED or SHARED (batched.cu).
-        a_transposed, b_transposed: they are stored column by column.
-        whole: C is one contiguous, 16-byte aligned piece of memory.
+        a, b: how a batch of the operand lies in memory: CONTIGUOUS, STRIDED or BROADCAST (batched.cu).
+        a_transposed, b_transposed: the operand is stored column by column.
+        whole: the batch of C is one contiguous, 16-byte aligned range of memory.
     """
 
     types: str
@@ -105,17 +106,25 @@ class Batched:
     tm: int
     tn: int
     products: int
-    a: str = "CHUNK"
+    a: str = "CONTIGUOUS"
     a_transposed: bool = False
-    b: str = "CHUNK"
+    b: str = "CONTIGUOUS"
     b_transposed: bool = False
     whole: bool = True
 
     @property
     def entry(self) -> str:
-        shape = f"{self.m}, {self.n}, {self.k}, {self.tm}, {self.tn}, {self.products}"
-        operands = f"{self.a}, {_cpp(self.a_transposed)}, {self.b}, {_cpp(self.b_transposed)}, {_cpp(self.whole)}"
-        return f"batched<{BATCHED_TYPES[self.types]}, {shape}, {operands}>"
+        layout_a = "MN_MAJOR" if self.a_transposed else "K_MAJOR"
+        layout_b = "K_MAJOR" if self.b_transposed else "MN_MAJOR"
+        parameters = (
+            BATCHED_TYPES[self.types],
+            f"Shape<{self.m}, {self.n}, {self.k}>",
+            f"ThreadTile<{self.tm}, {self.tn}, {self.products}>",
+            f"Operand<{self.a}, {layout_a}>",
+            f"Operand<{self.b}, {layout_b}>",
+            _cpp(self.whole),
+        )
+        return f"batched<{', '.join(parameters)}>"
 
     @property
     def lanes(self) -> int:

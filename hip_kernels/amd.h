@@ -11,6 +11,7 @@
 #define __device__ __attribute__((device))
 #define __shared__ __attribute__((shared))
 #define __align__(bytes) __attribute__((aligned(bytes)))
+#define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(threads, ...) __attribute__((amdgpu_flat_work_group_size(1, threads)))
 typedef __SIZE_TYPE__ size_t;
 __device__ inline int min(int a, int b) { return a < b ? a : b; }

@@ -5,6 +5,7 @@ for the layouts of the operands (gpu_kernels/micro/memory.cuh), ``{edge}`` for "
 nothing here needs CuPy.
 """
 
+import re
 from dataclasses import dataclass
 
 TARGETS = ("gfx900", "gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1200")
@@ -101,8 +102,10 @@ def entries(row: Kernel) -> list[str]:
 
 _ENUMERATORS = {
     "Layout": ("ANY", "K_MAJOR", "MN_MAJOR", "PACKED"),
-    "Source": ("CHUNK", "STRIDED", "SHARED"),
+    "Source": ("CONTIGUOUS", "STRIDED", "BROADCAST"),
 }
+
+_ARGUMENT = re.compile(r"\w+(?:<[^>]*>)?")
 
 
 def symbol(entry: str) -> str:
@@ -112,15 +115,19 @@ def symbol(entry: str) -> str:
     With it a compiled module is found again in CuPy's cache; modules with name expressions CuPy compiles anew in every
     process where it is built for ROCm.
     """
-    template, _, arguments = entry.rstrip(">").partition("<")
-    seen = [template]  # what may be written shortly when it comes again
+    seen = []  # what the ABI abbreviates when it comes again: S_, S0_, S1_, ...
 
     def name(word: str) -> str:
         if word in seen:
             at = seen.index(word)
             return "S_" if at == 0 else f"S{at - 1}_"
+        template, _, arguments = word.partition("<")
+        text = name(template) + list_of(arguments) if arguments else f"{len(word)}{word}"
         seen.append(word)
-        return f"{len(word)}{word}"
+        return text
+
+    def list_of(arguments: str) -> str:
+        return f"I{''.join(argument(x) for x in _ARGUMENT.findall(arguments))}E"
 
     def argument(word: str) -> str:
         if word in ("true", "false"):
@@ -132,4 +139,4 @@ def symbol(entry: str) -> str:
                 return f"L{name(enum)}{words.index(word)}E"
         return name(word)
 
-    return f"_Z{len(template)}{template}I{''.join(argument(x) for x in arguments.split(', '))}Ev4Call"
+    return f"_Z{name(entry)}v4Call"

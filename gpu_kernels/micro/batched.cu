@@ -1,41 +1,80 @@
 /* batched: C[i] = A[i] B[i] for a batch of products of one small shape, at the speed of memory.
  *
  * contract  call.cuh without C0; m, n, k are those that the kernel was compiled for (m, n <= 32, k <= 64).
- * tile      M x N x K, cut into TM x TN per thread; P products a block
- * regs      TM*TN sums and the operands of KU steps of k; local memory 0
+ * tile      M x N x K in tiles of TM x TN, one a thread; PRODUCTS products a block
+ * regs      TM*TN accumulators and the operands of KU steps of k; local memory 0
  * per k     TM*TN FFMA (DFMA; IDP.4A for 4 k of int8) for TM + TN elements from shared memory
  * ratio     TM*TN / (TM + TN) in shared memory; in device memory every element of A, B and C moves once, 16 bytes an
  *           access, whatever m, n and k are: what counts there is bytes/s
- * rounding  one fma per term, k ascending from 0: bit-equal to cuda_*_outer_*, for any P and tile. Half results (F16) are
- *           summed in float and rounded once
+ * rounding  one fma per term, k ascending from 0: bit-equal to cuda_*_outer_*, for any PRODUCTS and tile. F16
+ *           accumulates in f32 and rounds once
  * needs     sm_75
- * idea      the P products of a block lie one after the other, so their A (and their B) are one piece of memory, copied
+ * idea      the products of a block are adjacent in memory, so their A (and their B) are one contiguous range, copied
  *           to shared memory in 16-byte pieces (cp.async from sm_80 on) without regard to rows; the odd sizes are
  *           as fast as the powers of two. Written here
  * lanes     ceil(M/TM) * ceil(N/TN)
- * launch    P * lanes threads, rounded up to a warp; grid ceil(batch / P)
- * smem      A and B of P products; results take the same place
+ * launch    PRODUCTS * lanes threads, rounded up to a warp; grid ceil(batch / PRODUCTS)
+ * smem      A and B of PRODUCTS products; a staged C takes the same memory
  */
 #include "call.cuh"
 #include "types.cuh"
 #include "memory.cuh"
 #include "bytes.cuh"
 
-/* How an operand comes into shared memory. */
-enum Source {
-    CHUNK,   /* the batch is one contiguous, 16-byte aligned piece of memory */
-    STRIDED, /* any strides, element by element */
-    SHARED,  /* as STRIDED, and all products have the same */
+/* --- the parameters of an instance --- */
+
+template <int M_, int N_, int K_>
+struct Shape {
+    static constexpr int M = M_, N = N_, K = K_;
 };
 
-/* R x C elements a product as they lie in shared memory: one product after the other without a gap, as in the arrays. Any
- * padding, against bank conflicts when the tiles are read, makes the asynchronous copy slower than the conflicts would:
- * 3.8 against 4.37 TB/s for 4x4 on an H200. For a TURNED operand the stored rows are its columns. */
-template <class Elem, int R, int C, int PRODUCTS>
-struct Room {
-    static constexpr int V = 16 / sizeof(Elem), PITCH = C, STEP = R * C;
-    static constexpr int SIZE = (STEP * PRODUCTS + V - 1) / V * V;
+/* TM x TN elements of C a thread, PRODUCTS products a block. */
+template <int TM_, int TN_, int PRODUCTS_>
+struct ThreadTile {
+    static constexpr int TM = TM_, TN = TN_, PRODUCTS = PRODUCTS_;
 };
+
+/* How a batch of an operand lies in global memory. */
+enum Source {
+    CONTIGUOUS, /* one 16-byte aligned range without gaps */
+    STRIDED,    /* any strides, loaded element by element */
+    BROADCAST,  /* any strides, one matrix for all products */
+};
+
+/* LAYOUT is K_MAJOR or MN_MAJOR (memory.cuh). */
+template <Source SOURCE_, Layout LAYOUT_>
+struct Operand {
+    static constexpr Source SOURCE = SOURCE_;
+    static constexpr Layout LAYOUT = LAYOUT_;
+};
+
+/* --- what follows from them --- */
+
+/* A thread's tile is one of ACROSS in a row of tiles, and one of LANES of its product. */
+template <class S, class T>
+struct Block {
+    static constexpr int ACROSS = (S::N + T::TN - 1) / T::TN, LANES = ACROSS * ((S::M + T::TM - 1) / T::TM);
+    static constexpr int THREADS = (T::PRODUCTS * LANES + 31) / 32 * 32;
+};
+
+/* An operand of R x K elements (R is m of A, n of B) in shared memory: ROWS x COLS elements a product, the products
+ * without a gap, as in global memory. Padding against bank conflicts makes the asynchronous copy slower than the
+ * conflicts would: 3.8 against 4.37 TB/s for 4x4 on an H200. */
+template <class Elem, class Op, int R_, int K, int PRODUCTS>
+struct SharedOperand {
+    static constexpr Layout LAYOUT = Op::LAYOUT;
+    static constexpr int R = R_, ROWS = LAYOUT == K_MAJOR ? R : K, COLS = LAYOUT == K_MAJOR ? K : R;
+    static constexpr int LD = COLS, STRIDE = ROWS * COLS, STORED = Op::SOURCE == BROADCAST ? 1 : PRODUCTS;
+    static constexpr int VECTOR = 16 / sizeof(Elem), SIZE = (STRIDE * STORED + VECTOR - 1) / VECTOR * VECTOR;
+};
+
+/* The product of the block and the first row and column of C that a thread computes. */
+struct ThreadPosition {
+    int product, i, j;
+    bool active;
+};
+
+/* --- operands from global to shared memory --- */
 
 __device__ inline void copy16(void* shared, const void* global) {
 #if __CUDA_ARCH__ >= 800
@@ -51,16 +90,16 @@ __device__ inline void wait_copies() {
 #endif
 }
 
-/* `products` products of R x C adjacent elements, from one piece of memory. */
-template <class Elem, int R, int C, int THREADS, int P>
-__device__ inline void fetch_chunk(Elem* shared, const Elem* from, int products) {
-    constexpr int V = 16 / sizeof(Elem), ALL = P * R * C;
-    int count = products * R * C;
-    if (products == P && ALL % V == 0) {
+/* `products` products of SIZE adjacent elements, of the PRODUCTS that a full block has. */
+template <int SIZE, int PRODUCTS, int THREADS, class Elem>
+__device__ inline void copy_contiguous(Elem* shared, const Elem* from, int products) {
+    constexpr int VECTOR = 16 / sizeof(Elem), ALL = PRODUCTS * SIZE;
+    int count = products * SIZE;
+    if (products == PRODUCTS && ALL % VECTOR == 0) {
 #pragma unroll
-        for (int x0 = 0; x0 < ALL / V; x0 += THREADS) {
-            int x = (x0 + threadIdx.x) * V;
-            if (x0 + THREADS > ALL / V && x >= ALL) break;
+        for (int x0 = 0; x0 < ALL / VECTOR; x0 += THREADS) {
+            int x = (x0 + threadIdx.x) * VECTOR;
+            if (x0 + THREADS > ALL / VECTOR && x >= ALL) break;
             copy16(shared + x, from + x);
         }
     } else {
@@ -68,19 +107,34 @@ __device__ inline void fetch_chunk(Elem* shared, const Elem* from, int products)
     }
 }
 
-/* `products` products of R x C elements with strides, each at an offset of its own. */
-template <class Elem, int R, int C, int THREADS, class Offset>
-__device__ inline void fetch_strided(Elem* shared, const Elem* from, i64 rs, i64 cs, int products, Offset offset) {
-    for (int x = threadIdx.x; x < products * R * C; x += THREADS) {
-        int q = x / (R * C), r = x % (R * C) / C, c = x % C;
+/* `products` products of ROWS x COLS elements with strides; `offset` gives the first element of each. */
+template <int ROWS, int COLS, int THREADS, class Elem, class Offset>
+__device__ inline void copy_strided(Elem* shared, const Elem* from, i64 rs, i64 cs, int products, Offset offset) {
+    for (int x = threadIdx.x; x < products * ROWS * COLS; x += THREADS) {
+        int q = x / (ROWS * COLS), r = x % (ROWS * COLS) / COLS, c = x % COLS;
         shared[x] = __ldg(from + offset(q) + r * rs + c * cs);
     }
 }
 
+/* One operand of the `products` products from `first` on. */
+template <class Op, class Shared, int THREADS, class Elem, class Offset>
+__device__ inline void load_operand(Elem* shared, const Elem* from, i64 r_stride, i64 k_stride, i64 first, int products,
+                                    Offset offset) {
+    if constexpr (Op::SOURCE == CONTIGUOUS)
+        copy_contiguous<Shared::STRIDE, Shared::STORED, THREADS>(shared, from + first * Shared::STRIDE, products);
+    else
+        copy_strided<Shared::ROWS, Shared::COLS, THREADS>(
+            shared, from, Op::LAYOUT == K_MAJOR ? r_stride : k_stride, Op::LAYOUT == K_MAJOR ? k_stride : r_stride,
+            Op::SOURCE == BROADCAST ? 1 : products,
+            [&](int q) { return Op::SOURCE == BROADCAST ? (i64)0 : offset(first + q); });
+}
+
+/* --- fragments from shared memory to registers --- */
+
 /* Largest power of two up to `most` that divides all of these. */
-__device__ constexpr int common(int most, int a, int b = 0, int c = 0, int d = 0) {
+__device__ constexpr int power_of_two(int most, int a, int b = 0, int c = 0) {
     int v = most;
-    while (v > 1 && (a % v || b % v || c % v || d % v)) v /= 2;
+    while (v > 1 && (a % v || b % v || c % v)) v /= 2;
     return v;
 }
 
@@ -108,50 +162,50 @@ __device__ inline void read_shared(typename Y::Acc* to, const typename Y::Elem* 
     }
 }
 
-/* KU steps of k of T elements of an operand: f[t][u]. In shared memory k is adjacent (K_INNER) or t is. A tile that
- * sticks out reads the last element again; its sums are dropped. */
-template <class Y, int T, int KU, class Place, bool K_INNER, int LIMIT, int ORIGIN_STEP>
-__device__ inline void read_operand(typename Y::Acc (&f)[T][KU], const typename Y::Elem* s, int t0, int k0) {
-    typedef typename Y::Elem Elem;
-    constexpr int MOST = 16 / sizeof(Elem);
-    constexpr bool RAGGED = LIMIT % T != 0;
-    if constexpr (K_INNER) {
-        constexpr int V = common(MOST, KU, Place::PITCH, Place::STEP);
+/* Elements (r0 + t, k0 + u), t < T, u < KU, of an operand: f[t][u]. An edge tile reads the last element again; those
+ * accumulators are not stored. */
+template <class Y, class Shared, int T, int KU>
+__device__ inline void read_fragment(typename Y::Acc (&f)[T][KU], const typename Y::Elem* s, int r0, int k0) {
+    constexpr int MOST = 16 / sizeof(typename Y::Elem);
+    constexpr bool EDGE = Shared::R % T != 0;
+    if constexpr (Shared::LAYOUT == K_MAJOR) {
+        constexpr int V = power_of_two(MOST, KU, Shared::LD, Shared::STRIDE);
 #pragma unroll
         for (int t = 0; t < T; ++t) {
-            int row = RAGGED ? min(t0 + t, LIMIT - 1) : t0 + t;
+            int row = EDGE ? min(r0 + t, Shared::R - 1) : r0 + t;
 #pragma unroll
-            for (int u = 0; u < KU; u += V) read_shared<Y, V>(&f[t][u], s + row * Place::PITCH + k0 + u);
+            for (int u = 0; u < KU; u += V) read_shared<Y, V>(&f[t][u], s + row * Shared::LD + k0 + u);
         }
     } else {
-        constexpr int V = RAGGED ? 1 : common(MOST, T, Place::PITCH, Place::STEP);
+        constexpr int V = EDGE ? 1 : power_of_two(MOST, T, Shared::LD, Shared::STRIDE);
 #pragma unroll
         for (int u = 0; u < KU; ++u)
 #pragma unroll
             for (int t = 0; t < T; t += V) {
                 typename Y::Acc v[V];
-                int at = RAGGED ? min(t0 + t, LIMIT - 1) : t0 + t;
-                read_shared<Y, V>(v, s + (k0 + u) * Place::PITCH + at);
+                int at = EDGE ? min(r0 + t, Shared::R - 1) : r0 + t;
+                read_shared<Y, V>(v, s + (k0 + u) * Shared::LD + at);
 #pragma unroll
                 for (int i = 0; i < V; ++i) f[t + i][u] = v[i];
             }
     }
 }
 
-/* The same for int8: words of 4 steps of k, f[t] for one group; steps past K are zero. */
-template <int T, class Place, bool K_INNER, int LIMIT, int K>
-__device__ inline void read_group(u32 (&f)[T], const signed char* s, int t0, int k0) {
-    constexpr bool RAGGED = LIMIT % T != 0;
-    if constexpr (K_INNER && common(4, K, Place::PITCH, Place::STEP) == 4) {
+/* The same for int8: f[t] is a word of 4 steps of k, those past K zero. */
+template <class Shared, int K, int T>
+__device__ inline void read_group(u32 (&f)[T], const signed char* s, int r0, int k0) {
+    constexpr bool EDGE = Shared::R % T != 0;
+    if constexpr (Shared::LAYOUT == K_MAJOR && power_of_two(4, K, Shared::LD, Shared::STRIDE) == 4) {
 #pragma unroll
         for (int t = 0; t < T; ++t)
-            f[t] = *(const u32*)(s + (RAGGED ? min(t0 + t, LIMIT - 1) : t0 + t) * Place::PITCH + k0);
-    } else if constexpr (!K_INNER && !RAGGED && K % 4 == 0 && common(4, T, Place::PITCH, Place::STEP) == 4) {
+            f[t] = *(const u32*)(s + (EDGE ? min(r0 + t, Shared::R - 1) : r0 + t) * Shared::LD + k0);
+    } else if constexpr (Shared::LAYOUT == MN_MAJOR && !EDGE && K % 4 == 0 &&
+                         power_of_two(4, T, Shared::LD, Shared::STRIDE) == 4) {
 #pragma unroll
         for (int t = 0; t < T; t += 4) {
             u32 w[4];
 #pragma unroll
-            for (int u = 0; u < 4; ++u) w[u] = *(const u32*)(s + (k0 + u) * Place::PITCH + t0 + t);
+            for (int u = 0; u < 4; ++u) w[u] = *(const u32*)(s + (k0 + u) * Shared::LD + r0 + t);
             transpose_bytes(w);
 #pragma unroll
             for (int i = 0; i < 4; ++i) f[t + i] = w[i];
@@ -159,82 +213,46 @@ __device__ inline void read_group(u32 (&f)[T], const signed char* s, int t0, int
     } else {
 #pragma unroll
         for (int t = 0; t < T; ++t) {
-            int at = RAGGED ? min(t0 + t, LIMIT - 1) : t0 + t;
+            int at = EDGE ? min(r0 + t, Shared::R - 1) : r0 + t;
             u32 w = 0;
 #pragma unroll
             for (int u = 0; u < 4; ++u)
                 if (k0 + u < K)
-                    w |= (u32)(unsigned char)s[K_INNER ? at * Place::PITCH + k0 + u : (k0 + u) * Place::PITCH + at]
+                    w |= (u32)(unsigned char)
+                             s[Shared::LAYOUT == K_MAJOR ? at * Shared::LD + k0 + u : (k0 + u) * Shared::LD + at]
                          << (8 * u);
             f[t] = w;
         }
     }
 }
 
-/* SA, SB: how A and B come in; TA, TB: they are stored column by column; WHOLE: C is one contiguous piece of memory,
- * 16-byte aligned. */
-template <class Y, int M, int N, int K, int TM, int TN, int P, Source SA, bool TA, Source SB, bool TB, bool WHOLE>
-__global__ void __launch_bounds__((P * ((M + TM - 1) / TM) * ((N + TN - 1) / TN) + 31) / 32 * 32)
-    batched(const __grid_constant__ Call p) {
+/* --- the tile of a thread --- */
+
+/* acc += A B over all k. Inlined by force: clang simplifies a function before it inlines it, and then needs a fifth
+ * more registers for int8 on AMD GPUs. */
+template <class Y, class SharedA, class SharedB, int K, int TM, int TN>
+__device__ __forceinline__ void multiply(typename Y::Acc (&acc)[TM][TN], const typename Y::Elem* a,
+                                         const typename Y::Elem* b, ThreadPosition at) {
     typedef typename Y::Elem Elem;
-    typedef typename Y::Acc Acc;
-    typedef typename Y::Out Out;
-    constexpr int ACROSS = (N + TN - 1) / TN, LANES = ACROSS * ((M + TM - 1) / TM);
-    constexpr int THREADS = (P * LANES + 31) / 32 * 32;
-    constexpr int PA = SA == SHARED ? 1 : P, PB = SB == SHARED ? 1 : P;
-    constexpr int KK = K > 0 ? K : 1;
-    typedef Room<Elem, TA ? KK : M, TA ? M : KK, PA> RoomA;
-    typedef Room<Elem, TB ? N : KK, TB ? KK : N, PB> RoomB;
-    constexpr int VO = 16 / sizeof(Out);
-    constexpr bool STAGED = WHOLE && (N % TN != 0 || N * sizeof(Out) % 16 != 0 || TN * sizeof(Out) % 16 != 0);
-    constexpr int BYTES_IN = (RoomA::SIZE + RoomB::SIZE) * sizeof(Elem), BYTES_OUT = STAGED ? P * M * N * sizeof(Out) : 0;
-    __shared__ __align__(16) unsigned char shared[((BYTES_IN > BYTES_OUT ? BYTES_IN : BYTES_OUT) + 15) / 16 * 16];
-    Elem *sa = (Elem*)shared, *sb = sa + RoomA::SIZE;
-
-    i64 first = (i64)blockIdx.x * P;
-    int products = p.batch - first < P ? (int)(p.batch - first) : P;
-    if constexpr (K > 0) {
-        if constexpr (SA == CHUNK)
-            fetch_chunk<Elem, TA ? K : M, TA ? M : K, THREADS, P>(sa, (const Elem*)p.a + first * (M * K), products);
-        else
-            fetch_strided<Elem, TA ? K : M, TA ? M : K, THREADS>(
-                sa, (const Elem*)p.a, TA ? p.a_cs : p.a_rs, TA ? p.a_rs : p.a_cs, SA == SHARED ? 1 : products,
-                [&](int q) { return SA == SHARED ? (i64)0 : place(p, (u32)(first + q)).a; });
-        if constexpr (SB == CHUNK)
-            fetch_chunk<Elem, TB ? N : K, TB ? K : N, THREADS, P>(sb, (const Elem*)p.b + first * (K * N), products);
-        else
-            fetch_strided<Elem, TB ? N : K, TB ? K : N, THREADS>(
-                sb, (const Elem*)p.b, TB ? p.b_cs : p.b_rs, TB ? p.b_rs : p.b_cs, SB == SHARED ? 1 : products,
-                [&](int q) { return SB == SHARED ? (i64)0 : place(p, (u32)(first + q)).b; });
-        wait_copies();
-        __syncthreads();
-    }
-
-    int q = threadIdx.x / LANES, lane = threadIdx.x % LANES;
-    int i0 = lane / ACROSS * TM, j0 = lane % ACROSS * TN;
-    bool active = q < products;
-    if (SA != SHARED) sa += (active ? q : 0) * RoomA::STEP;
-    if (SB != SHARED) sb += (active ? q : 0) * RoomB::STEP;
-    Acc acc[TM][TN] = {};
     if constexpr (sizeof(Elem) == 1) {
 #pragma unroll
         for (int k = 0; k < K; k += 4) {
             u32 fa[TM], fb[TN];
-            read_group<TM, RoomA, !TA, M, K>(fa, sa, i0, k);
-            read_group<TN, RoomB, TB, N, K>(fb, sb, j0, k);
+            read_group<SharedA, K>(fa, a, at.i, k);
+            read_group<SharedB, K>(fb, b, at.j, k);
 #pragma unroll
             for (int i = 0; i < TM; ++i)
 #pragma unroll
                 for (int j = 0; j < TN; ++j) acc[i][j] = __dp4a((int)fa[i], (int)fb[j], acc[i][j]);
         }
     } else {
-        constexpr int KU = common(16 / sizeof(Elem) < 4 ? 2 : 4, KK);
+        constexpr int KU = power_of_two(sizeof(Elem) == 8 ? 2 : 4, K);
         constexpr int UNROLL = K * TM * TN <= 1024 ? 64 : 4;
 #pragma unroll UNROLL
         for (int k = 0; k < K; k += KU) {
-            Acc fa[TM][KU], fb[TN][KU];
-            read_operand<Y, TM, KU, RoomA, !TA, M, TM>(fa, sa, i0, k);
-            read_operand<Y, TN, KU, RoomB, TB, N, TN>(fb, sb, j0, k);
+            typename Y::Acc fa[TM][KU], fb[TN][KU];
+            read_fragment<Y, SharedA>(fa, a, at.i, k);
+            read_fragment<Y, SharedB>(fb, b, at.j, k);
 #pragma unroll
             for (int u = 0; u < KU; ++u)
 #pragma unroll
@@ -243,42 +261,93 @@ __global__ void __launch_bounds__((P * ((M + TM - 1) / TM) * ((N + TN - 1) / TN)
                     for (int j = 0; j < TN; ++j) acc[i][j] = multiply_add(fa[i][u], fb[j][u], acc[i][j]);
         }
     }
+}
 
-    if constexpr (STAGED) {
-        Out* out = (Out*)shared;
-        __syncthreads();
-        if (active) {
+/* Epilogue through shared memory: the C of all products of the block is one contiguous range, stored 16 bytes at a
+ * time whatever its rows are. */
+template <class Y, class S, int THREADS, int TM, int TN>
+__device__ inline void store_staged(const Call& p, typename Y::Out* staged, const typename Y::Acc (&acc)[TM][TN],
+                                    ThreadPosition at, i64 first, int products) {
+    typedef typename Y::Out Out;
+    constexpr int SIZE = S::M * S::N, VECTOR = 16 / sizeof(Out);
+    __syncthreads();
+    if (at.active) {
 #pragma unroll
-            for (int i = 0; i < TM; ++i)
+        for (int i = 0; i < TM; ++i)
 #pragma unroll
-                for (int j = 0; j < TN; ++j)
-                    if ((M % TM == 0 || i0 + i < M) && (N % TN == 0 || j0 + j < N))
-                        out[q * (M * N) + (i0 + i) * N + j0 + j] = Y::result(acc[i][j]);
-        }
-        __syncthreads();
-        Out* c = (Out*)p.c + first * (M * N);
-        int count = products * (M * N), vectors = count / VO;
-        for (int x = threadIdx.x; x < vectors; x += THREADS) __stwb((uint4*)c + x, ((const uint4*)out)[x]);
-        for (int x = vectors * VO + threadIdx.x; x < count; x += THREADS) c[x] = out[x];
-    } else if (active) {
-        Out* c = WHOLE ? (Out*)p.c + (first + q) * (M * N) : (Out*)p.c + place(p, (u32)(first + q)).c;
+            for (int j = 0; j < TN; ++j)
+                if ((S::M % TM == 0 || at.i + i < S::M) && (S::N % TN == 0 || at.j + j < S::N))
+                    staged[at.product * SIZE + (at.i + i) * S::N + at.j + j] = Y::result(acc[i][j]);
+    }
+    __syncthreads();
+    Out* c = (Out*)p.c + first * SIZE;
+    int count = products * SIZE, vectors = count / VECTOR;
+    for (int x = threadIdx.x; x < vectors; x += THREADS) __stwb((uint4*)c + x, ((const uint4*)staged)[x]);
+    for (int x = vectors * VECTOR + threadIdx.x; x < count; x += THREADS) c[x] = staged[x];
+}
+
+/* Epilogue from registers: rows of a contiguous C in vectors, element by element for any strides. */
+template <class Y, class S, bool CONTIGUOUS_C, int TM, int TN>
+__device__ inline void store_direct(const Call& p, const typename Y::Acc (&acc)[TM][TN], ThreadPosition at, i64 first) {
+    typedef typename Y::Out Out;
+    Out* c = CONTIGUOUS_C ? (Out*)p.c + (first + at.product) * (S::M * S::N)
+                          : (Out*)p.c + place(p, (u32)(first + at.product)).c;
 #pragma unroll
-        for (int i = 0; i < TM; ++i) {
-            if (M % TM != 0 && i0 + i >= M) break;
-            if constexpr (WHOLE) {
-                constexpr int BYTES = TN * sizeof(Out);
-                Out row[TN];
+    for (int i = 0; i < TM; ++i) {
+        if (S::M % TM != 0 && at.i + i >= S::M) break;
+        if constexpr (CONTIGUOUS_C) {
+            constexpr int BYTES = TN * sizeof(Out);
+            Out row[TN];
 #pragma unroll
-                for (int j = 0; j < TN; ++j) row[j] = Y::result(acc[i][j]);
-                u32 w[BYTES / 4];
+            for (int j = 0; j < TN; ++j) row[j] = Y::result(acc[i][j]);
+            u32 w[BYTES / 4];
 #pragma unroll
-                for (int x = 0; x < BYTES / 4; ++x) w[x] = Y::bits(row, x);
-                store_words<BYTES>(c + (i0 + i) * N + j0, w);
-            } else {
+            for (int x = 0; x < BYTES / 4; ++x) w[x] = Y::bits(row, x);
+            store_words<BYTES>(c + (at.i + i) * S::N + at.j, w);
+        } else {
 #pragma unroll
-                for (int j = 0; j < TN; ++j)
-                    if (N % TN == 0 || j0 + j < N) c[(i0 + i) * p.c_rs + (j0 + j) * p.c_cs] = Y::result(acc[i][j]);
-            }
+            for (int j = 0; j < TN; ++j)
+                if (S::N % TN == 0 || at.j + j < S::N)
+                    c[(at.i + i) * p.c_rs + (at.j + j) * p.c_cs] = Y::result(acc[i][j]);
         }
     }
+}
+
+/* CONTIGUOUS_C: the batch of C is one 16-byte aligned range without gaps. */
+template <class Y, class S, class T, class A, class B, bool CONTIGUOUS_C>
+__global__ void __launch_bounds__((Block<S, T>::THREADS)) batched(const __grid_constant__ Call p) {
+    typedef typename Y::Elem Elem;
+    typedef typename Y::Out Out;
+    constexpr int LANES = Block<S, T>::LANES, ACROSS = Block<S, T>::ACROSS, THREADS = Block<S, T>::THREADS;
+    constexpr int TM = T::TM, TN = T::TN, PRODUCTS = T::PRODUCTS, K = S::K > 0 ? S::K : 1;
+    typedef SharedOperand<Elem, A, S::M, K, PRODUCTS> SharedA;
+    typedef SharedOperand<Elem, B, S::N, K, PRODUCTS> SharedB;
+    constexpr bool STAGED =
+        CONTIGUOUS_C && (S::N % TN != 0 || S::N * sizeof(Out) % 16 != 0 || TN * sizeof(Out) % 16 != 0);
+    constexpr int BYTES_IN = (SharedA::SIZE + SharedB::SIZE) * sizeof(Elem);
+    constexpr int BYTES_OUT = STAGED ? PRODUCTS * S::M * S::N * sizeof(Out) : 0;
+    __shared__ __align__(16) unsigned char shared[((BYTES_IN > BYTES_OUT ? BYTES_IN : BYTES_OUT) + 15) / 16 * 16];
+    Elem *a = (Elem*)shared, *b = a + SharedA::SIZE;
+
+    i64 first = (i64)blockIdx.x * PRODUCTS;
+    int products = p.batch - first < PRODUCTS ? (int)(p.batch - first) : PRODUCTS;
+    if constexpr (S::K > 0) {
+        load_operand<A, SharedA, THREADS>(a, (const Elem*)p.a, p.a_rs, p.a_cs, first, products,
+                                          [&](i64 q) { return place(p, (u32)q).a; });
+        load_operand<B, SharedB, THREADS>(b, (const Elem*)p.b, p.b_cs, p.b_rs, first, products,
+                                          [&](i64 q) { return place(p, (u32)q).b; });
+        wait_copies();
+        __syncthreads();
+    }
+
+    int product = threadIdx.x / LANES, lane = threadIdx.x % LANES;
+    ThreadPosition at = {product, lane / ACROSS * TM, lane % ACROSS * TN, product < products};
+    if (A::SOURCE != BROADCAST) a += (at.active ? product : 0) * SharedA::STRIDE;
+    if (B::SOURCE != BROADCAST) b += (at.active ? product : 0) * SharedB::STRIDE;
+    typename Y::Acc acc[TM][TN] = {};
+    multiply<Y, SharedA, SharedB, S::K>(acc, a, b, at);
+    if constexpr (STAGED)
+        store_staged<Y, S, THREADS>(p, (Out*)shared, acc, at, first, products);
+    else if (at.active)
+        store_direct<Y, S, CONTIGUOUS_C>(p, acc, at, first);
 }

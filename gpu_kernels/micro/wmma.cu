@@ -16,39 +16,35 @@
  * launch    128 threads a block, 4 tiles; grid ceil(batch * ceil(m/16) * ceil(n/16) / 4)
  * smem      4 * (2 * 16 * 16 elements + 16 * 16 sums)
  */
-#include <mma.h>
-#include <cuda_bf16.h>
+#include "warp_matrix.cuh"
 #include "call.cuh"
 #include "types.cuh"
 #include "memory.cuh"
 
-using namespace nvcuda;
-
 constexpr int SIDE = 16, WARPS = 4;
 
-/* Y is the type family, Unit the element as wmma names it. */
-template <class Y, class Unit, bool DIRECT>
+/* Y is the type family (types.cuh), Type its operands on the tensor cores. */
+template <class Y, class Type, bool DIRECT>
 __global__ void __launch_bounds__(32 * WARPS) wmma_tile(const __grid_constant__ Call p) {
     typedef typename Y::Elem Elem;
     typedef typename Y::Acc Acc;
     __shared__ __align__(32) Elem parts[WARPS][2][SIDE * SIDE];
-    __shared__ __align__(32) Acc sums[WARPS][SIDE * SIDE];
+    __shared__ __align__(32) Acc staged[WARPS][SIDE * SIDE];
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     Tile t = tile_of<SIDE, SIDE, true>(p, group_index<32>());
     if (!t.inside) return;
     const Elem* a = (const Elem*)p.a + t.at.a + t.i * p.a_rs;
     const Elem* b = (const Elem*)p.b + t.at.b + t.j * p.b_cs;
-    wmma::fragment<wmma::matrix_a, SIDE, SIDE, SIDE, Unit, wmma::row_major> fa;
-    wmma::fragment<wmma::matrix_b, SIDE, SIDE, SIDE, Unit, wmma::row_major> fb;
-    wmma::fragment<wmma::accumulator, SIDE, SIDE, SIDE, Acc> acc;
-    wmma::fill_fragment(acc, Acc(0));
+    warp_matrix::Fragment<Type, warp_matrix::A, warp_matrix::RowMajor> fa;
+    warp_matrix::Fragment<Type, warp_matrix::B, warp_matrix::RowMajor> fb;
+    warp_matrix::Accumulator<Type> acc;
     i64 k = 0;
     if constexpr (DIRECT) {
 #pragma unroll 2
         for (; k + SIDE <= p.k; k += SIDE) {
-            wmma::load_matrix_sync(fa, (const Unit*)(a + k), (unsigned)p.a_rs);
-            wmma::load_matrix_sync(fb, (const Unit*)(b + k * p.b_rs), (unsigned)p.b_rs);
-            wmma::mma_sync(acc, fa, fb, acc);
+            warp_matrix::load<warp_matrix::Global>(fa, a + k, (unsigned)p.a_rs);
+            warp_matrix::load<warp_matrix::Global>(fb, b + k * p.b_rs, (unsigned)p.b_rs);
+            warp_matrix::multiply(acc, fa, fb);
         }
     }
     Elem *sa = parts[warp][0], *sb = parts[warp][1];
@@ -62,11 +58,11 @@ __global__ void __launch_bounds__(32 * WARPS) wmma_tile(const __grid_constant__ 
             sb[x] = col < t.cols && k + row < p.k ? __ldg(b + (k + row) * p.b_rs + col * p.b_cs) : Elem(0);
         }
         __syncwarp();
-        wmma::load_matrix_sync(fa, (const Unit*)sa, SIDE);
-        wmma::load_matrix_sync(fb, (const Unit*)sb, SIDE);
-        wmma::mma_sync(acc, fa, fb, acc);
+        warp_matrix::load<warp_matrix::Shared>(fa, sa, SIDE);
+        warp_matrix::load<warp_matrix::Shared>(fb, sb, SIDE);
+        warp_matrix::multiply(acc, fa, fb);
     }
-    wmma::store_matrix_sync(sums[warp], acc, SIDE, wmma::mem_row_major);
+    warp_matrix::store(staged[warp], acc, SIDE);
     __syncwarp();
     typedef typename Y::Out Out;
     Out* c = (Out*)p.c + t.at.c + t.i * p.c_rs + t.j * p.c_cs;
@@ -77,7 +73,7 @@ __global__ void __launch_bounds__(32 * WARPS) wmma_tile(const __grid_constant__ 
         Out four[4];
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-            Acc s = sums[warp][x + j];
+            Acc s = staged[warp][x + j];
             if (p.c0 && row < t.rows && col + j < t.cols) s = Y::sum(c0[row * p.c0_rs + (col + j) * p.c0_cs], s);
             four[j] = Y::result(s);
         }

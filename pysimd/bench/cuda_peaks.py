@@ -1,4 +1,4 @@
-"""Peaks of the current CUDA device: independent multiply-adds in registers (gpu_kernels/ceilings.cu), and loads from
+"""Peaks of the current CUDA device: independent multiply-adds in registers (gpu_kernels/peaks.cu), and loads from
 shared memory, L1, L2 and device memory (gpu_kernels/loads.cu)."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Work(NamedTuple):
 
 
 class PeakLoop(NamedTuple):
-    """An instance of ceilings.cu, in lower case, and operations of one of its instructions in a thread, two per
+    """An instance of peaks.cu, in lower case, and operations of one of its instructions in a thread, two per
     multiply-add."""
 
     instance: str
@@ -59,7 +59,7 @@ PEAKS = {
 """The loop that kernels of an instruction are compared with."""
 
 INSTRUCTIONS = 128
-"""Multiply-adds of one iteration of ceilings.cu."""
+"""Multiply-adds of one iteration of peaks.cu."""
 
 
 def identity() -> dict[str, Any]:
@@ -68,7 +68,7 @@ def identity() -> dict[str, Any]:
 
     here, properties = device.backend(), cupy.cuda.runtime.getDeviceProperties(current_device())
     texts = [Path(file).read_text() for file in (__file__, timing.__file__)]
-    texts += [sources.read(f"gpu_kernels/{name}.cu") for name in ("ceilings", "loads")]
+    texts += [sources.read(f"gpu_kernels/{name}.cu") for name in ("peaks", "loads")]
     return {
         "device": here.device,
         "features": list(here.features),
@@ -106,7 +106,7 @@ def peak_work(loop: PeakLoop, steps: int = 4000) -> Work:
     given = cupy.asarray(values.astype(np.float16 if half else np.float32))
     blocks, threads = 8 * multiprocessors(), 256
     out = cupy.zeros(4 * blocks * threads, np.float32)
-    function = compiled("ceilings.cu", f"chain<{loop.instance.upper()}>")
+    function = compiled("peaks.cu", f"peak<{loop.instance.upper()}>")
     launch = functools.partial(function, (blocks,), (threads,), (given, out, np.int32(steps)))
     return Work(launch, float(blocks * threads * steps * INSTRUCTIONS * loop.operations))
 

@@ -41,7 +41,7 @@ def loop(source, entry, arch, instruction):
 def test_a_peak_loop_is_its_instruction_and_little_else(name, instruction, arch):
     if "MMA" in name and arch < 80:
         pytest.skip("sm_80 introduced these shapes")
-    found = loop("ceilings.cu", f"chain<{name}>", arch, instruction)
+    found = loop("peaks.cu", f"peak<{name}>", arch, instruction)
     assert sum(x.name.startswith(instruction) for x in found) == cuda_peaks.INSTRUCTIONS
     assert len(found) <= cuda_peaks.INSTRUCTIONS + 6
 

@@ -201,10 +201,10 @@ def test_batches_of_small_products(index, case, rng):
         a = moderate(rng, dtypes.dtype_of(family.a), (70, m, k))
         b = moderate(rng, dtypes.dtype_of(family.b), (70, k, n))
         found, entry = batched_product(types, a, b, target)
-        assert "CHUNK, false, CHUNK, false, true" in entry
+        assert "Operand<CONTIGUOUS, K_MAJOR>, Operand<CONTIGUOUS, MN_MAJOR>, true" in entry
         check(found, types, a, b)
         a, b = laid(a, "ANY", -1), b[0]
         found, entry = batched_product(types, a, b, target)
         assert "STRIDED" in entry
-        assert "SHARED" in entry
+        assert "BROADCAST" in entry
         check(found, types, a, b)

@@ -132,8 +132,8 @@ BATCHED_FMA = {"f64": ("v_fma_f64", "v_fmac_f64"), "f32": ("v_fma_f32", "v_fmac_
 @pytest.mark.parametrize("types", BATCHED_FMA)
 def test_batched(types, target):
     """Small products: all multiply-adds there, sums in registers, wide copies."""
-    entry = f"batched<{gpu_table.BATCHED_TYPES[types]}, 8, 8, 8, 2, 4, 16, CHUNK, true, CHUNK, false, true>"
-    code = Code(SimpleNamespace(source=table.BATCHED), entry, target)
+    instance = gpu_table.Batched(types, 8, 8, 8, tm=2, tn=4, products=16, a_transposed=True)
+    code = Code(SimpleNamespace(source=table.BATCHED), instance.entry, target)
     names = Counter(name for name, _ in code.instructions)
     assert (code.kernel.scratch, code.kernel.vgpr_spills) == (0, 0)
     assert sum(names[x] * (2 if "pk" in x else 1) for x in BATCHED_FMA[types]) == 2 * 4 * 8

@@ -3,6 +3,7 @@ they are right on a GPU, benchmarks/hip_on_nvidia.py shows."""
 
 import cuda_machine_code as machine
 import pytest
+from pysimd.gpu_kernels import table as gpu_table
 from pysimd.hip_kernels import table
 
 pytestmark = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
@@ -22,6 +23,6 @@ def test_compiles_for_nvidia(row):
 
 
 def test_batched_compiles_for_nvidia():
-    entry = "batched<F16, 5, 7, 6, 5, 7, 16, CHUNK, false, SHARED, true, true>"
+    entry = gpu_table.Batched("f16", 5, 7, 6, tm=5, tn=7, products=16, b="BROADCAST", b_transposed=True).entry
     code = machine.compiled(table.BATCHED, entry, 90, FOLDER)
     assert code.count("FFMA") > 0

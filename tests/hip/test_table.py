@@ -86,8 +86,11 @@ SYMBOLS = {
     "outer<F32, 8, 8, K_MAJOR, PACKED, false>": "_Z5outerI3F32Li8ELi8EL6Layout1ELS1_3ELb0EEv4Call",
     "outer_dp4a<4, 4, ANY, ANY, true>": "_Z10outer_dp4aILi4ELi4EL6Layout0ELS0_0ELb1EEv4Call",
     "wmma_tile<ANY, K_MAJOR, false>": "_Z9wmma_tileIL6Layout0ELS0_1ELb0EEv4Call",
-    "batched<F16, 3, 3, 3, 3, 3, 128, CHUNK, false, SHARED, true, true>": (
-        "_Z7batchedI3F16Li3ELi3ELi3ELi3ELi3ELi128EL6Source0ELb0ELS1_2ELb1ELb1EEv4Call"
+    gpu_table.Batched("f16", 3, 4, 5, tm=3, tn=4, products=128, b_transposed=True).entry: (
+        "_Z7batchedI3F165ShapeILi3ELi4ELi5EE10ThreadTileILi3ELi4ELi128EE7OperandIL6Source0EL6Layout1EES8_Lb1EEv4Call"
+    ),
+    gpu_table.Batched("f64", 3, 4, 5, tm=3, tn=4, products=128, b="BROADCAST", whole=False).entry: (
+        "_Z7batchedI3F645ShapeILi3ELi4ELi5EE10ThreadTileILi3ELi4ELi128EE7OperandIL6Source0EL6Layout1EES5_ILS6_2ELS7_2EELb0EEv4Call"
     ),
 }
 

@@ -7,7 +7,7 @@ from pysimd.gpu_kernels import table
 
 from pysimd.inspection.nvidia import compiled, fast_entry, macs, missing
 
-__all__ = ["ARCHITECTURES", "compile_all", "compiled", "entries_to_check", "macs", "missing"]
+__all__ = ["ARCHITECTURES", "compile_all", "compiled", "entries_to_check", "fast_entry", "macs", "missing"]
 
 ARCHITECTURES = (75, 80, 90, 100)
 

@@ -61,9 +61,9 @@ def instance(types: str, operands: CallOperands) -> table.Batched:
         natural = tuple(s if n > 1 else 0 for s, n in zip(by_columns if turned[-1] else by_rows, shape, strict=True))
         dense = (rows, columns) == natural and operands.contiguous(which) and operands.arrays[which].data.ptr % 16 == 0
         if operands.batch and all(step[which] == 0 for _, step in operands.dims):
-            sources.append("SHARED")
+            sources.append("BROADCAST")
         else:
-            sources.append("CHUNK" if dense and fits else "STRIDED")
+            sources.append("CONTIGUOUS" if dense and fits else "STRIDED")
     natural = tuple(s if length > 1 else 0 for s, length in ((n, m), (1, n)))
     whole = fits and operands.strides[3] == natural and operands.contiguous(3) and operands.arrays[3].data.ptr % 16 == 0
     return table.Batched(types, m, n, k, tm, tn, products, sources[0], turned[0], sources[1], turned[1], whole)
