@@ -275,12 +275,19 @@ def check_gemm(kernel: Typed | None, a, b, c, out, options: GemmOptions, offered
     shape = (*broadcast_batch(shapes), *matrix)
     if out is not None:
         check_out(out, shape, dtype)
-    for name in ("alpha", "beta"):
-        factor = getattr(options, name)
-        if dtype.kind == "i" and not (factor == int(factor) and abs(factor) < 1 << 31):
+    for name, factor in (("alpha", options.alpha), ("beta", options.beta)):
+        if dtype.kind == "i" and not _is_int32(factor):
             raise OptionError(f"{name} must be an int32 for a result of {dtype.name}, got {factor}")
     c = c if options.beta != 0 else None
     return Product(family.name, a, b, c, out, shape, shape, dtype, options.alpha, options.beta)
+
+
+def _is_int32(x: Real) -> bool:
+    try:
+        whole = int(x)
+    except (OverflowError, ValueError):  # infinity, NaN
+        return False
+    return whole == x and -(1 << 31) <= whole < 1 << 31
 
 
 def check_c(c, matrix: tuple[int, int], dtype: np.dtype, wrong_dtype: str) -> None:

@@ -29,7 +29,7 @@ struct Gemm {
     i64 lda, ldb, c0_rs, c0_cs, ldc;
     i64 a_batch, b_batch, c0_batch, c_batch;
     i64 c_vector; /* rows of C, and of C0 if there is one, may be accessed in pieces of 16 bytes */
-    float alpha, beta;
+    float alpha, beta; /* the bits of two int32 where C holds integers */
 };
 
 /* The tile of C that this block computes: which product, and which tile of it. It lies in shared memory, so that it

@@ -15,7 +15,7 @@ struct Schedule {
     i64 longer;   /* blocks, the first ones, that have one more */
     i64 group;    /* rows of tiles that are walked together, so that their panels of B are found in the L2 */
 
-    float one, zero; /* 1, where the compiler does not see it (producers.cuh) */
+    float one, zero; /* 1 as alpha holds it (gemm.cuh), where the compiler does not see it (producers.cuh) */
 
     /* The share of a block in the panels of all tiles that are cut, and whose a panel is. */
     __device__ int begin_of(u32 block) const { return (int)(block * (u32)share + min(block, (u32)longer)); }

@@ -42,7 +42,7 @@ struct F16 {
     __device__ static Out out(Part x) { return __half_as_ushort(__float2half_rn(x)); }
 };
 
-/* alpha and beta are whole numbers here; everything wraps around at 32 bits. */
+/* The bits of alpha and beta are those of an int32 here; everything wraps around at 32 bits. */
 struct I8 {
     typedef unsigned char Elem;
     typedef int Acc, Part, Out;
@@ -51,7 +51,7 @@ struct I8 {
     __device__ static Acc mac(u32 a, u32 b, Acc c) { return __dp4a((int)a, (int)b, c); }
     __device__ static Part part(Acc c) { return c; }
     __device__ static Part add(Part x, Part y) { return (int)((u32)x + (u32)y); }
-    __device__ static Part scaled(float alpha, Part x) { return (int)((u32)(int)alpha * (u32)x); }
+    __device__ static Part scaled(float alpha, Part x) { return (int)(__float_as_uint(alpha) * (u32)x); }
     __device__ static Part scaled(float alpha, Part x, float beta, Out c0) {
         return add(scaled(alpha, x), scaled(beta, c0));
     }

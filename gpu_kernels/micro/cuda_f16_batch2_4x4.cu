@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(128) batch2_paired(const __grid_constant__ Cal
     const u32* a = (const u32*)p.a + t.at.a + t.i * p.a_rs;
     const u32* b = (const u32*)p.b + t.at.b + t.j * p.b_cs;
     u32 acc[MR][NR] = {};
-    int k = (int)(p.k / U);
+    u32 k = (u32)(p.k / U);
 #pragma unroll 1
     for (; k > 0; --k) {
         u32 fa[MR][U], fb[NR][U];
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(128) batch2_paired(const __grid_constant__ Cal
         for (int u = 0; u < U; ++u) step(acc, fa, fb, u);
     }
 #pragma unroll 1
-    for (k = (int)(p.k % U); k > 0; --k) {
+    for (int left = (int)(p.k % U); left > 0; --left) {
         u32 fa[MR][1], fb[NR][1];
         load_fragment<Pair, MR, 1, ANY, EDGE>(fa, a, p.a_rs, p.a_cs, t.rows);
         load_fragment<Pair, NR, 1, ANY, EDGE>(fb, b, p.b_cs, p.b_rs, t.cols);

@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(128) inner(const __grid_constant__ Call p) {
     const Elem* a = (const Elem*)p.a + t.at.a + t.i * p.a_rs;
     const Elem* b = (const Elem*)p.b + t.at.b + t.j * p.b_cs;
     Acc acc[1][1] = {};
-    int k = (int)(p.k / U);
+    u32 k = (u32)(p.k / U);
 #pragma unroll 1
     for (; k > 0; --k) {
         Acc fa[1][U], fb[1][U];
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(128) inner(const __grid_constant__ Call p) {
         for (int u = 0; u < U; ++u) acc[0][0] = multiply_add(fa[0][u], fb[0][u], acc[0][0]);
     }
 #pragma unroll 1
-    for (k = (int)(p.k % U); k > 0; --k) {
+    for (int left = (int)(p.k % U); left > 0; --left) {
         acc[0][0] = multiply_add(Y::value(__ldg(a)), Y::value(__ldg(b)), acc[0][0]);
         a += p.a_cs;
         b += p.b_rs;

@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(128, 1) outer(const __grid_constant__ Call p) 
     const Elem* a = (const Elem*)p.a + t.at.a + t.i * p.a_rs;
     const Elem* b = (const Elem*)p.b + t.at.b + t.j * p.b_cs;
     Acc acc[MR][NR] = {};
-    int k = (int)(p.k / U);
+    u32 k = (u32)(p.k / U);
     if (k > 0) {
         Acc fa[2][MR][U], fb[2][NR][U];
         auto fetch = [&](Acc(&x)[MR][U], Acc(&y)[NR][U]) {
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(128, 1) outer(const __grid_constant__ Call p) 
         if (k == 2) update(fa[1], fb[1]);
     }
 #pragma unroll 1
-    for (k = (int)(p.k % U); k > 0; --k) {
+    for (int left = (int)(p.k % U); left > 0; --left) {
         Acc fa[MR][1], fb[NR][1];
         load_fragment<Y, MR, 1, ANY, EDGE>(fa, a, p.a_rs, p.a_cs, t.rows);
         load_fragment<Y, NR, 1, ANY, EDGE>(fb, b, p.b_cs, p.b_rs, t.cols);

@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(128) outer_dp4a(const __grid_constant__ Call p
     const Elem* a = (const Elem*)p.a + t.at.a + t.i * p.a_rs;
     const Elem* b = (const Elem*)p.b + t.at.b + t.j * p.b_cs;
     int acc[MR][NR] = {};
-    int k = (int)(p.k / U);
+    u32 k = (u32)(p.k / U);
 #pragma unroll 1
     for (; k > 0; --k) {
         u32 fa[MR][U / 4], fb[NR][U / 4];
@@ -74,14 +74,14 @@ __global__ void __launch_bounds__(128) outer_dp4a(const __grid_constant__ Call p
                 for (int j = 0; j < NR; ++j) acc[i][j] = __dp4a((int)fa[i][g], (int)fb[j][g], acc[i][j]);
     }
 #pragma unroll 1
-    for (k = (int)(p.k % U); k > 0; k -= 4) {
+    for (int left = (int)(p.k % U); left > 0; left -= 4) {
         u32 fa[MR], fb[NR];
 #pragma unroll
         for (int i = 0; i < MR; ++i)
-            fa[i] = !EDGE || i < t.rows ? gather_group(a + i * p.a_rs, p.a_cs, k) : 0u;
+            fa[i] = !EDGE || i < t.rows ? gather_group(a + i * p.a_rs, p.a_cs, left) : 0u;
 #pragma unroll
         for (int j = 0; j < NR; ++j)
-            fb[j] = !EDGE || j < t.cols ? gather_group(b + j * p.b_cs, p.b_rs, k) : 0u;
+            fb[j] = !EDGE || j < t.cols ? gather_group(b + j * p.b_cs, p.b_rs, left) : 0u;
         a += 4 * p.a_cs;
         b += 4 * p.b_rs;
 #pragma unroll

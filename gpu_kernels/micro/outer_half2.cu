@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(128, 1) outer_half2(const __grid_constant__ Ca
     const u16* a = (const u16*)p.a + t.at.a + t.i * p.a_rs;
     const u16* b = (const u16*)p.b + t.at.b + t.j * p.b_cs;
     __half2 acc[MR][NR] = {};
-    int k = (int)(p.k / U);
+    u32 k = (u32)(p.k / U);
     if (k > 0) {
         u32 fa[2][MR][U / 2], fb[2][NR][U / 2];
         auto fetch = [&](u32(&x)[MR][U / 2], u32(&y)[NR][U / 2]) {
@@ -104,19 +104,19 @@ __global__ void __launch_bounds__(128, 1) outer_half2(const __grid_constant__ Ca
     }
     /* What is left of K, a pair at a time; a last odd step goes with a zero. */
 #pragma unroll 1
-    for (k = (int)(p.k % U); k > 0; k -= 2) {
+    for (int left = (int)(p.k % U); left > 0; left -= 2) {
         u32 fa[MR], fb[NR];
 #pragma unroll
         for (int i = 0; i < MR; ++i) {
             bool there = !EDGE || i < t.rows;
             fa[i] = there ? __ldg(a + i * p.a_rs) : 0;
-            if (k > 1 && there) fa[i] |= (u32)__ldg(a + i * p.a_rs + p.a_cs) << 16;
+            if (left > 1 && there) fa[i] |= (u32)__ldg(a + i * p.a_rs + p.a_cs) << 16;
         }
 #pragma unroll
         for (int j = 0; j < NR; ++j) {
             bool there = !EDGE || j < t.cols;
             fb[j] = there ? __ldg(b + j * p.b_cs) : 0;
-            if (k > 1 && there) fb[j] |= (u32)__ldg(b + j * p.b_cs + p.b_rs) << 16;
+            if (left > 1 && there) fb[j] |= (u32)__ldg(b + j * p.b_cs + p.b_rs) << 16;
         }
 #pragma unroll
         for (int i = 0; i < MR; ++i)

@@ -125,6 +125,20 @@ def test_factors_of_other_kinds(rng):
         assert np.array_equal(result, expected)
 
 
+@pytest.mark.parametrize("factor", [-(2**31), -(2.0**31), 2**31 - 1, 16777217])
+def test_every_int32_is_a_factor_of_integers(factor, rng):
+    a, b, c = operands("i8i32", rng)
+    check(pysimd.gemm(a, b, c, alpha=factor, beta=factor), "i8i32", a, b, c, int(factor), int(factor))
+
+
+@pytest.mark.parametrize("name", ["alpha", "beta"])
+@pytest.mark.parametrize("factor", [2**31, -(2**31) - 1, 0.5, float("nan"), float("inf"), -float("inf"), 10**400])
+def test_nothing_else_is(name, factor, rng):
+    a, b, c = operands("i8i32", rng)
+    with pytest.raises(pysimd.OptionError, match=f"{name} must be an int32 for a result of int32, got"):
+        pysimd.gemm(a, b, c, **{name: factor})
+
+
 ERRORS = [
     (pysimd.OptionError, "beta=1 needs an array c", {"beta": 1}),
     (pysimd.OptionError, "alpha must be a real number, got complex", {"alpha": 1j}),

@@ -221,6 +221,11 @@ def test_factors_beyond_float32_are_infinite(run, rng):
     assert np.isposinf(run(a, a, alpha=1e300)).all()
 
 
+def test_factors_of_integers_are_exact():
+    for pair in ((16777217, -(2**31)), (-16777217.0, 2**31 - 1)):
+        assert np.array([gemm_launches.pair("i8i32", *pair)]).view(np.int32).tolist() == list(pair)
+
+
 @pytest.mark.parametrize("shapes", [((0, 3), (3, 6)), ((3, 5), (5, 0)), ((0, 3, 5), (5, 4))])
 def test_nothing_to_store(run, shapes):
     """Whatever strides an array without elements has: CuPy's are zero."""

@@ -207,9 +207,11 @@ class TestChoice:
         fields = re.findall(r"^    (?:u32\*|i64|float) ([\w, ]+);", struct, re.MULTILINE)
         assert fields == ["work", "barrier_counter", "tiles", "panels", "cut", "share", "longer", "group", "one, zero"]
         assert gemm_blocks.SCHEDULE.itemsize == 8 * len(fields)
-        given = gemm_blocks.fields(tiles=50, panels=7, cut=3, grid=4, group=8, work=64, word=16).view(np.int64)
+        given = gemm_blocks.fields("f32", tiles=50, panels=7, cut=3, grid=4, group=8, work=64, word=16).view(np.int64)
         assert given[:-1].tolist() == [64, 16, 50, 7, 3, 5, 1, 8]
         assert given[-1:].view(np.float32).tolist() == [1, 0]
+        given = gemm_blocks.fields("i8i32", tiles=50, panels=7, cut=3, grid=4, group=8).view(np.int64)
+        assert given[-1:].view(np.int32).tolist() == [1, 0]
         block = ladder_table.BY_NAME["bf16_best"].tensor_blocks[0]
         grid, schedule = gemm_tensor._schedule(block, 5, 2, 1000, 3000, 132)
         assert schedule.dtype == gemm_blocks.SCHEDULE

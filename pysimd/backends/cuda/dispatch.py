@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from pysimd.backends.cuda import device
+from pysimd.backends.cuda import device, tensor_maps
 from pysimd.backends.gpu import batched
 from pysimd.gpu_kernels import ladder_table
 
@@ -48,6 +48,8 @@ def choose(types: str, m: int, n: int, k: int, count: int) -> Choice:
         return Choice(Way.BATCHED)
     name = _rung(types, m, n, k, count) if k < MOST_K else None
     if name and not device.why_not(ladder_table.BY_NAME[name]):
+        if name == "bf16_best" and max(m, n) >= tensor_maps.MOST:
+            return Choice(Way.TILES, "cuda_bf16f32_wmma_16x16")
         return Choice(Way.RUNG, name)
     return Choice(Way.TILES, "cuda_i8i32_outer_8x8") if types == "i8i32" else Choice(Way.LIBRARY)
 

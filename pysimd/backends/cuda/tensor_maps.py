@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from pysimd.errors import UnavailableError
+from pysimd.errors import ShapeError, UnavailableError
 
 TENSOR_MAP = np.dtype("V128")
 """The bytes of one CUtensorMap: CuPy passes an array of one such element by value."""
@@ -52,7 +52,7 @@ def tensor_map(
     box: tuple[int, int],
     swizzle: int,
 ) -> np.ndarray:
-    """A CUtensorMap of matrices, one a product.
+    """A CUtensorMap of matrices, one a product; raises ``ShapeError`` where coordinates of 32 bits do not suffice.
 
     Args:
         pointer: address of the first element, a multiple of ``ALIGNMENT``.
@@ -63,6 +63,11 @@ def tensor_map(
         swizzle: bytes of a row of the box within which pieces of 16 are stored in an order that depends on the row;
             0: as they lie.
     """
+    if max(extents) >= MOST:
+        raise ShapeError(
+            f"the tensor memory accelerator reads matrices of fewer than {MOST} rows, columns and products, got extents "
+            f"{extents}: take a kernel that does not need it"
+        )
     row = -(-extents[0] * itemsize // ALIGNMENT) * ALIGNMENT
     steps = tuple(step if n > 1 else row for n, step in zip(extents[1:], steps, strict=True))
     storage = np.zeros(128 + 64, np.uint8)

@@ -26,6 +26,9 @@ BATCH = 4
 CALL = np.dtype(f"V{8 * (18 + 5 * DIMS)}")
 """The bytes of one Call: CuPy passes an array of one such element by value."""
 
+MOST_STEPS = 1 << 32
+"""Iterations over k, which tile kernels count in 32 bits: steps() in memory.cuh is how many k there are in one."""
+
 MOST_TILES = 1 << 31
 """Tiles of a launch: kernels count them in 32 bits."""
 
@@ -120,9 +123,13 @@ def layout(operands: CallOperands, which: int, tile: int, allowed: tuple[str, ..
 
 def tile_layouts(row, operands: CallOperands) -> tuple[str, str, bool]:
     """Layouts in which a kernel of the table reads A and B, and whether there are edge tiles, which take any layout."""
-    if operands.m % row.mr or operands.n % row.nr:
-        return "ANY", "ANY", True
-    return layout(operands, 0, row.mr, row.layouts), layout(operands, 1, row.nr, row.layouts), False
+    edge = bool(operands.m % row.mr or operands.n % row.nr)
+    allowed = () if edge else row.layouts
+    layouts = layout(operands, 0, row.mr, allowed), layout(operands, 1, row.nr, allowed)
+    most_k = MOST_STEPS * (1 if layouts == ("ANY", "ANY") else max(1, 8 // operands.sizes[0]))
+    if operands.k >= most_k and row.form != "wmma":
+        raise ShapeError(f"{row.name} takes fewer than {most_k} k of operands with these strides, got {operands.k}")
+    return *layouts, edge
 
 
 def c_vector(operands: CallOperands, tile_bytes: int) -> bool:

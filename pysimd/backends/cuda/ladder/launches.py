@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pysimd import dtypes
 from pysimd.backends.gpu.launches import CallOperands
 
 GEMM = np.dtype(f"V{8 * 18}")
@@ -70,12 +71,19 @@ def launches(row, a, b, c0, c, alpha: float, beta: float):
     _, _, c0_strides, (ldc, _) = operands.strides
     vector = [3] if operands.arrays[2] is None else [2, 3]
     c_vector = all(operands.strides[which][1] == 1 and operands.alignment(which, 1) == 16 for which in vector)
-    with np.errstate(over="ignore"):  # a factor beyond float32 is infinity there
-        factors = int(np.array([alpha, beta], np.float32).view(np.int64)[0])
+    factors = pair(row.types, alpha, beta)
     for pointers, products in operands.walk(dims[:-1], dims[-1], piece):
         fields = [*pointers, operands.m, operands.n, operands.k, lda, ldb, *c0_strides, ldc]
         fields += [*dims[-1][1], int(c_vector), factors]
         yield layout_a, layout_b, products, np.array(fields, np.int64).view(GEMM)
+
+
+def pair(types: str, x: float, y: float) -> int:
+    """alpha and beta as one field: two float32, or two int32 where C holds integers."""
+    if dtypes.FAMILIES[types].c == "int32":
+        return int(np.array([int(x), int(y)], np.int32).view(np.int64)[0])
+    with np.errstate(over="ignore"):  # a factor beyond float32 is infinity there
+        return int(np.array([x, y], np.float32).view(np.int64)[0])
 
 
 def tiles(block, m: int, n: int) -> int:

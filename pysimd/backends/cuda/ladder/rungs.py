@@ -218,7 +218,7 @@ def _persistent(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, l
         return tensor.maps_along_rows(block, row.bk, products, call) if row.loads_by_tma else ()
 
     if not choice.cut:
-        fields = schedule.schedule(choice)
+        fields = schedule.schedule(row.types, choice)
         return lambda call: partial(function, grid, threads, (call.view(GEMM), fields, *maps(call)), shared_mem=shared)
     add = None if choice.fused_fixup else _fixup_function(row.name, block, device)
     area = block.bm * block.bn
@@ -226,7 +226,7 @@ def _persistent(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, l
 
     def cut(call) -> None:
         parts = cupy.cuda.alloc(part_bytes)
-        fields = schedule.schedule(choice, parts.ptr, _barrier_counter(device) if choice.fused_fixup else 0)
+        fields = schedule.schedule(row.types, choice, parts.ptr, _barrier_counter(device) if choice.fused_fixup else 0)
         arguments = call.view(GEMM), fields
         function(grid, threads, (*arguments, *maps(call)), shared_mem=shared)
         if add is not None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pysimd.backends.cuda.ladder.launches import pair
 from pysimd.gpu_kernels.ladder_table import Block, Rung
 
 PANEL = 8
@@ -74,13 +75,15 @@ def choose(
     return min(choices, key=lambda choice: choice.cycles)
 
 
-def schedule(choice: Choice, work: int = 0, word: int = 0) -> np.ndarray:
+def schedule(types: str, choice: Choice, work: int = 0, word: int = 0) -> np.ndarray:
     """The Schedule of a choice; ``work`` is the address of the parts, ``word`` where blocks meet."""
-    return fields(choice.tiles, choice.panels, choice.cut, choice.grid, GROUP, work, word)
+    return fields(types, choice.tiles, choice.panels, choice.cut, choice.grid, GROUP, work, word)
 
 
-def fields(tiles: int, panels: int, cut: int, grid: int, group: int, work: int = 0, word: int = 0) -> np.ndarray:
+def fields(
+    types: str, tiles: int, panels: int, cut: int, grid: int, group: int, work: int = 0, word: int = 0
+) -> np.ndarray:
     """The fields of a Schedule (schedule.cuh), the share of each of ``grid`` blocks worked out."""
-    one = int(np.array([1, 0], np.float32).view(np.int64)[0])
+    one = pair(types, 1, 0)
     share, longer = divmod(cut * panels, grid)
     return np.array([work, word, tiles, panels, cut, share, longer, group, one], np.int64).view(SCHEDULE)

@@ -113,7 +113,7 @@ def _schedule(block: TensorBlock, panels: int, products: int, m: int, n: int, pr
     """The grid, and the Schedule of whole tiles."""
     tiles = products * -(-m // (block.bm * block.cluster)) * -(-n // block.bn)
     blocks = min(tiles, processors // block.cluster) if block.persistent else tiles
-    return blocks * block.cluster, gemm_blocks.fields(tiles, panels, 0, blocks, GROUP // block.cluster)
+    return blocks * block.cluster, gemm_blocks.fields("f32", tiles, panels, 0, blocks, GROUP // block.cluster)
 
 
 def _map(pointer: int, layout: str, rows: int, k: int, ld: int, products: int, step: int, box_rows: int, bk: int):
