@@ -14,10 +14,7 @@ from pysimd.microkernel import MicroKernel
 @cache
 def function(source: str, entry: str, device: int):
     """The compiled kernel of a template instance; ``device`` is the current one."""
-    import cupy
-
-    module = cupy.RawModule(code=nvrtc.source(source), options=nvrtc.OPTIONS, name_expressions=(entry,))
-    return module.get_function(entry)
+    return nvrtc.function(source, entry)
 
 
 def tile_launches(kernel: MicroKernel, a, b, c0, c):

@@ -74,7 +74,7 @@ def _function(
     """The compiled kernel of a template instance; ``device`` is the current one."""
     row = ladder_table.BY_NAME[name]
     entry = ladder_table.entry(row, layout_a, layout_b, block, fused_fixup)
-    function = _module(row.source, entry, device, fused_fixup).get_function(entry)
+    function = _compiled(row.source, entry, fused_fixup)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
     if shared:
         function.max_dynamic_shared_size_bytes = shared
@@ -85,29 +85,20 @@ def _function(
 def _fixup_function(name: str, block: ladder_table.Block, device: int):
     row = ladder_table.BY_NAME[name]
     entry = ladder_table.fixup_entry(row, block)
-    return _module(row.source, entry, device).get_function(entry)
+    return _compiled(row.source, entry)
 
 
 @cache
 def _split_function(name: str, layout: str, device: int):
     row = ladder_table.BY_NAME[name]
     entry = ladder_table.split_entry(row, layout)
-    return _module(row.source, entry, device).get_function(entry)
+    return _compiled(row.source, entry)
 
 
-def _module(source: str, entry: str, device: int, fused_fixup: bool = False):
+def _compiled(source: str, entry: str, fused_fixup: bool = False):
     """``fused_fixup``: the launch is cooperative, since its blocks wait for each other at a grid-wide barrier."""
-    import cupy
-
-    options = nvrtc.OPTIONS
-    if has_setmaxnreg():
-        options += ("-arch=sm_90a",)  # CuPy itself would ask for sm_90, which has no setmaxnreg
-    return cupy.RawModule(
-        code=nvrtc.source(source, "ladder"),
-        options=options,
-        name_expressions=(entry,),
-        enable_cooperative_groups=fused_fixup,
-    )
+    arch = "sm_90a" if has_setmaxnreg() else ""  # CuPy itself would ask for sm_90, which has no setmaxnreg
+    return nvrtc.function(source, entry, "ladder", arch=arch, cooperative=fused_fixup)
 
 
 def _blocks(row: ladder_table.Rung) -> list[ladder_table.Block]:
