@@ -65,8 +65,8 @@ def tensor_map(
     """
     if max(extents) >= MOST:
         raise ShapeError(
-            f"the tensor memory accelerator reads matrices of fewer than {MOST} rows, columns and products, got extents "
-            f"{extents}: take a kernel that does not need it"
+            f"the tensor memory accelerator reads matrices of fewer than {MOST} rows, columns and products, got "
+            f"extents {extents}: take a kernel that does not need it"
         )
     row = -(-extents[0] * itemsize // ALIGNMENT) * ALIGNMENT
     steps = tuple(step if n > 1 else row for n, step in zip(extents[1:], steps, strict=True))
