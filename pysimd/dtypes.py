@@ -10,7 +10,7 @@ from pysimd.errors import DTypeError
 
 @dataclass(frozen=True)
 class Types:
-    """One family: dtype names of A, B and C, and the unit round-off of the accumulator (0 for integers)."""
+    """One types family: its name, dtype names of A, B and C, and the accumulator's unit round-off (0 for integers)."""
 
     name: str
     a: str
@@ -46,7 +46,7 @@ def dtype_of(name: str) -> np.dtype:
 
 
 def accepts(name: str, dtype: np.dtype) -> bool:
-    """Whether an array of ``dtype`` is one of ``name``. uint16 holds the bits of a bfloat16 where one is asked for."""
+    """Whether an array of ``dtype`` is accepted as ``name``; for bfloat16 also uint16, which holds its bits."""
     if not dtype.isnative:
         return False
     return dtype.name == name or (name == "bfloat16" and dtype.name == "uint16")
@@ -65,7 +65,7 @@ def check(family: Types, a: np.dtype, b: np.dtype) -> None:
 
 @cache
 def family_of(a: np.dtype, b: np.dtype, offered: tuple[str, ...]) -> Types:
-    """The family that multiplies these two dtypes, among those ``offered`` by a backend."""
+    """The family that multiplies these two dtypes, among those ``offered`` by a backend; raises ``DTypeError``."""
     for name in offered:
         family = FAMILIES[name]
         if a.name == family.a and b.name == family.b and a.isnative and b.isnative:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 class Resources(NamedTuple):
-    """What compiled GPU code takes: registers of a thread, shared memory of a block and local memory of a thread in
-    bytes."""
+    """What compiled GPU code uses: registers of a thread, bytes of shared memory of a block, bytes of local memory of a
+    thread."""
 
     registers: int
     shared_bytes: int
@@ -40,7 +40,7 @@ class Implementation(Protocol):
     name: str
 
     def backend(self) -> Backend:
-        """What there is on this machine."""
+        """The backend as it is on this machine."""
 
     def kernels(self) -> tuple[MicroKernel, ...]:
         """The rows of the backend's table."""
@@ -75,7 +75,7 @@ class Implementation(Protocol):
         """``MicroKernel.simulate``; raises ``UnavailableError`` where the backend has no simulator."""
 
     def resources(self, rung: Rung) -> Resources:
-        """Of a rung's compiled code."""
+        """Registers and memory of a rung's compiled code; raises ``UnavailableError`` without a ladder."""
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,9 @@ class MicroKernel:
         backend: ``cpu``, ``cuda`` or ``hip``.
         target: instruction set or GPU family, e.g. ``avx2``.
         types: types family, e.g. ``f32`` or ``i8i32``.
-        form: ``outer``, ``inner``, or the matrix unit that does the tile.
+        form: ``outer``, ``inner``, or the matrix unit that computes the tile.
         mr, nr: rows and columns of the tile.
-        k_group: how many k are multiplied by one instruction (4 for int8 dot products).
+        k_group: adjacent values of k that one instruction multiplies and adds (4 for int8 dot products).
         requires: the features the device must have.
         available: whether it can run on this machine.
         unavailable_reason: why not, and what to do; empty if available.
@@ -177,8 +177,13 @@ class MicroKernel:
     def bind(self, a, b, c) -> Callable[[], None]:
         """Check once, then return a function without arguments that does ``c += a @ b`` in place, without any checks.
 
-        The arrays are kept alive, and must not be resized. ``c`` must be writable, have the shape of the result, unit
-        stride along its rows, and overlap neither ``a`` nor ``b``.
+        Args:
+            a: (..., mr, K), dtype ``a_dtype``; strides of whole elements.
+            b: (..., K, nr), dtype ``b_dtype``; strides of whole elements.
+            c: (..., mr, nr) of the result's full shape, dtype ``c_dtype``; writable, with adjacent columns, and apart
+                from ``a`` and ``b`` in memory.
+
+        The function holds references to the arrays, which must not be resized.
 
         Raises:
             ShapeError, DTypeError, UnavailableError: as for a call.
@@ -190,8 +195,8 @@ class MicroKernel:
         """Run the machine code of a HIP kernel in the functional simulator, without a GPU.
 
         The kernel is compiled for ``target`` (clang, or ``pip install 'pysimd[simulate]'``) and launched as on a GPU;
-        every instruction is executed on NumPy arrays, and every access checked. It is thousands of times slower than
-        a GPU and says nothing of time; docs/simulator.md tells what it models and what not.
+        every instruction is executed on NumPy arrays, and every access is checked. It is thousands of times slower than
+        a GPU and models no time; docs/simulator.md states what it models and what not.
 
         Args:
             a, b, c: as for a call, on the CPU.
@@ -202,7 +207,7 @@ class MicroKernel:
 
         Raises:
             ShapeError, DTypeError: as for a call.
-            OptionError: the simulator does not know the target.
+            OptionError: the simulator has no such target.
             UnavailableError: not a HIP kernel, a target without its instructions, or no compiler.
         """
         return self._implementation.simulate(self, a, b, c, target)
@@ -217,17 +222,19 @@ class Rung:
     """One rung, called like ``gemm``.
 
     Attributes:
-        number: its place, ``S0`` upwards.
-        name: the kernel's, and its file's.
+        number: position in the ladder, ``S0`` upwards.
+        name: of the rung and of its file.
         backend: ``cuda``.
         types: types family, e.g. ``f32``.
         new: what it adds to the rung before.
-        covers: the kernels of the documents behind the ladder that it says again, as (document, kernel).
-        bm, bn: the tile of C that a block computes; ``bk`` steps of k come into shared memory at a time (None: none).
-        tm, tn: elements of C for ``lanes`` threads together: one, or a warp or more on tensor cores.
+        covers: the kernels of the ladder's source documents that the rung implements, as (document, kernel).
+        bm, bn: rows and columns of the block tile of C.
+        bk: steps of k of a panel in shared memory; None for a rung that uses none.
+        tm, tn: rows and columns of C that ``lanes`` threads compute together.
+        lanes: 1, or the threads of a warp or more on tensor cores.
         threads: threads of a block.
-        ratio: multiply-adds of those beside the elements that they read for them, for one step of k.
-        roundings: the error is at most ``(k + roundings) u |A| |B|``, with u the round-off of the sums' type.
+        ratio: multiply-adds of a tm x tn tile per element read for it, for one step of k.
+        roundings: the error is at most ``(k + roundings) u |A| |B|``, with u the unit round-off of the accumulators.
         requires: the features the device must have.
         available: whether it can run on this machine.
         unavailable_reason: why not, and what to do; empty if available.
@@ -267,22 +274,25 @@ class Rung:
 
     @property
     def shared_bytes(self) -> int | None:
-        """Shared memory of a block in that code; None without a GPU."""
+        """Bytes of shared memory of a block in that code; None without a GPU."""
         return self._implementation.resources(self).shared_bytes if self.available else None
 
     @property
     def local_bytes(self) -> int | None:
-        """Memory of a thread for what does not fit its registers in that code, 0 in every rung; None without a GPU."""
+        """Bytes of local memory of a thread (spills) in that code, 0 in every rung; None without a GPU."""
         return self._implementation.resources(self).local_bytes if self.available else None
 
     def __call__(self, a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out=None):
         """Return ``alpha * a @ b + beta * c`` computed by this rung: ``pysimd.gemm(..., kernel=self)``.
 
-        Row-major and transposed operands are read in place, a column-major ``out`` is the swapped call, and leading
-        dimensions may be larger than rows. An operand with neither dimension adjacent in memory is copied first.
+        Row-major and transposed operands are read in place with any leading dimension; for a column-major ``out`` the
+        operands are swapped. An operand with unit stride along neither of its last two dimensions is copied first.
 
         Args:
-            a, b, c, alpha, beta, trans_a, trans_b, out: as for ``gemm``; CuPy arrays, or CUDA exporters of DLPack.
+            a: (..., m, k), with ``trans_a`` (..., k, m), as for ``gemm``: a CuPy array, or a CUDA exporter of DLPack.
+            b: (..., k, n), with ``trans_b`` (..., n, k).
+            c: (..., m, n); read only if ``beta`` is not 0.
+            alpha, beta, trans_a, trans_b, out: as for ``gemm``.
 
         Returns:
             ``out``, or a new array of shape (..., m, n).

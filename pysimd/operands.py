@@ -71,8 +71,8 @@ def device_of(x) -> str | None:
 
 
 def backend_for(operands: dict[str, object]) -> str:
-    """The one backend whose arrays these are; ``operands`` maps argument names to values; None is left out, but
-    for ``a`` and ``b``.
+    """The one backend whose arrays these are. ``operands`` maps argument names to values; a None is skipped, except for
+    ``a`` and ``b``.
 
     Raises:
         DTypeError: something is no array, or the arrays are on different devices; the message says which is which.
@@ -164,7 +164,7 @@ class Product(NamedTuple):
 
     Attributes:
         types: types family of the operands.
-        a, b: (..., m, k) and (..., k, n), transposed views where that was asked for.
+        a, b: (..., m, k) and (..., k, n); transposed views for ``trans_a`` and ``trans_b``.
         c: (..., m, n), or None where nothing is added.
         out: array of the shape ``full`` to write to, or None for a new one.
         full: shape (*batch, m, n) of the result.
@@ -300,7 +300,7 @@ def check_c(c, matrix: tuple[int, int], dtype: np.dtype, wrong_dtype: str) -> No
 
 
 class ArrayModule(Protocol):
-    """What ``write`` needs to know of a backend's arrays."""
+    """The functions of a backend's arrays that ``write`` calls."""
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Array: ...
     def storable(self, out: Array) -> bool: ...
@@ -310,8 +310,11 @@ class ArrayModule(Protocol):
 
 
 def write(product: Product, arrays: ArrayModule, compute: Callable[[Array], None]) -> Array:
-    """``compute(target)`` with ``out`` as the target where kernels may store into it and it overlaps nothing that they
-    read, else with a new array that is copied to ``out``. Returns ``out``, or the new array."""
+    """Call ``compute(target)`` and return the result: ``out`` if there is one, else a new array.
+
+    The target is ``out`` where kernels can store to it and it overlaps no operand (C may be the same memory), else a
+    new array, which is then copied to ``out``.
+    """
     out, c = product.out, product.c
     in_place = (
         out is not None
@@ -329,7 +332,10 @@ def write(product: Product, arrays: ArrayModule, compute: Callable[[Array], None
 
 
 def scaled(result: Array, product: Product, readable: Callable[[Array], Array]) -> Array:
-    """``alpha * result + beta * c`` element by element; ``readable`` gives C aligned. ``result`` is overwritten."""
+    """``alpha * result + beta * c`` element by element, rounded after each operation; overwrites ``result``.
+
+    ``readable`` gives C, or an aligned copy of it.
+    """
     with np.errstate(all="ignore"):  # NaN and infinity are values like others
         if product.alpha != 1:
             result *= product.dtype.type(product.alpha)
@@ -346,8 +352,8 @@ def batch_strides(x, batch: tuple[int, ...]) -> list[int]:
 
 
 def merged(shape, *strides) -> list[tuple[int, list[int]]]:
-    """The batch dimensions without those of length 1, adjacent ones joined where all operands allow it: length and
-    strides of each."""
+    """Length and strides of each batch dimension, without those of length 1 and with adjacent ones merged where the
+    strides of all operands allow it."""
     joined: list[tuple[int, list[int]]] = []
     for n, *steps in zip(shape, *strides, strict=True):
         if n == 1:

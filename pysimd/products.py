@@ -13,8 +13,8 @@ def _not_started(*_arguments):
 
 
 _cpu_matmul = _cpu_gemm = _not_started
-"""The functions of pysimd._door, once there was a product on the CPU: they return NotImplemented for anything but plain
-NumPy arrays that fit."""
+"""The functions of ``pysimd._door`` after the first product on the CPU: they return NotImplemented for anything but
+plain NumPy arrays that fit."""
 
 
 def matmul(a, b, *, out=None, kernel=None, threads=None):
@@ -26,9 +26,10 @@ def matmul(a, b, *, out=None, kernel=None, threads=None):
             the buffer protocol; any strides, any alignment.
         b: (..., k, n) or (k,), of the same dtype; int8 also for uint8 ``a``.
         out: array of the result's shape and dtype to write into; it may overlap ``a`` and ``b``.
-        kernel: name of a kernel, or a ``MicroKernel``, that does all tiles; by default the narrowest tile of the best
-            instruction set that covers n columns.
-        threads: number of threads. By default one for small work, else PYSIMD_NUM_THREADS or all cores.
+        kernel: name of a kernel, or a ``MicroKernel``, that computes all tiles. By default the types and n choose it:
+            on a CPU the narrowest tile of the highest instruction set that covers n columns.
+        threads: number of threads on a CPU. By default as many as the estimated time is worth, at most
+            PYSIMD_NUM_THREADS or one per core.
 
     Returns:
         ``out``, or a new array: float32 for float32 and bfloat16, float64 for float64, int32 for int8 (exact; int32
@@ -59,7 +60,7 @@ def _matmul(a, b, out, kernel, threads):
 
 
 def _open_door(chosen: Implementation) -> None:
-    """From the first product on the CPU on, calls enter by the door."""
+    """After the first product on the CPU calls go to the door at once."""
     global _cpu_matmul, _cpu_gemm
     if chosen.name == "cpu" and _cpu_matmul is _not_started:
         _cpu_matmul, _cpu_gemm = chosen.door.matmul, chosen.door.gemm
@@ -77,9 +78,10 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out
         alpha, beta: real numbers, rounded to the result's dtype; int32 values where that is int32.
         trans_a, trans_b: transpose the last two dimensions of ``a``, ``b``.
         out: array of the result's shape and dtype to write into; it may overlap any operand, and may be ``c``.
-        kernel: name of a kernel or of a rung of the GPU ladder, or one of these objects, that does the products; by
-            default what is fastest for the shape: on a GPU the best rung for the types, if one is ahead, else what
-            ``matmul`` takes. ``tf32x3`` does float32 on tensor cores, with an error of its own (``Rung.roundings``).
+        kernel: name of a kernel or of a rung of the GPU ladder, or one of these objects, that computes the products. By
+            default what is fastest for the shape: on a GPU the last rung for the types where it was measured faster
+            than the alternatives, else what ``matmul`` takes. ``tf32x3`` computes float32 products on tensor cores,
+            with an error bound of its own (``Rung.roundings``).
         threads: as for ``matmul``.
 
     Returns:
@@ -109,7 +111,7 @@ def _gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads):
 
 
 def _implementation(given: dict[str, object], kernel: MicroKernel | Rung | None) -> Implementation:
-    """Of the backend whose arrays these are, which must be that of the kernel."""
+    """The implementation of the backend whose arrays these are, which must be that of the kernel."""
     if kernel is not None:
         kernel._check_available()
     device = operands.backend_for(given)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Ratio:
-    """Multiply-adds beside loaded elements for one step of k over the tile.
+    """Multiply-adds per loaded element, for one step of k over the tile.
 
     Attributes:
         macs: multiply-adds of the step.

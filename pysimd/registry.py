@@ -12,7 +12,7 @@ from pysimd.microkernel import Backend, Implementation, MicroKernel, Rung
 
 @cache
 def implementations() -> dict[str, Implementation]:
-    """The implementation of every backend by its name. No GPU is touched and no CuPy imported by asking."""
+    """The implementation of every backend by its name. Touches no GPU and does not import CuPy."""
     from pysimd.backends.cpu.implementation import CPU
     from pysimd.backends.cuda.implementation import CUDA
     from pysimd.backends.hip.implementation import HIP
@@ -21,7 +21,7 @@ def implementations() -> dict[str, Implementation]:
 
 
 def implementation(device: str) -> Implementation:
-    """The implementation for arrays on ``device``; raises ``UnavailableError`` with what is missing."""
+    """The implementation for arrays on ``device``; raises ``UnavailableError``, which says what is missing."""
     found = implementations().get(device)
     if found is None:
         raise UnavailableError(f"no backend for arrays on {device}: there are {', '.join(implementations())}")
@@ -43,7 +43,7 @@ def kernels(
     form: str | None = None,
     available: bool | None = None,
 ) -> list[MicroKernel]:
-    """The kernels that match, in the order of their tables; each argument is exact or None for any.
+    """The kernels that match, in the order of their tables; an argument that is None matches every kernel.
 
     >>> [k.name for k in pysimd.kernels(target="avx", form="outer")]
     ['avx_f32_outer_8x8']

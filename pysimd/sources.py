@@ -23,7 +23,7 @@ def read(path: str) -> str | None:
 def with_includes(path: str) -> dict[str, str]:
     """Path and text of the file and of every project header it includes, directly or not; the file itself first.
 
-    System headers (``<...>``) and headers that belong to somebody else are left out.
+    System headers (``<...>``) and headers of other projects are left out.
     """
     found: dict[str, str] = {}
     waiting = [path]
@@ -38,9 +38,9 @@ def with_includes(path: str) -> dict[str, str]:
 
 
 def _found(path: str, name: str) -> str:
-    """Path of a header that the file at ``path`` includes: beside it, else at the top of its folder."""
-    beside = posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
-    return beside if read(beside) is not None else posixpath.join(path.partition("/")[0], name)
+    """Path of a header that the file at ``path`` includes: relative to that file, else to its ``_kernels`` folder."""
+    relative = posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
+    return relative if read(relative) is not None else posixpath.join(path.partition("/")[0], name)
 
 
 def labels(text: str) -> dict[str, str]:
@@ -57,10 +57,10 @@ def labels(text: str) -> dict[str, str]:
 
 @cache
 def joined(path: str) -> str:
-    """One text of the file and its headers, for compilers that are given no folder to look in.
+    """One text of the file and its headers, for compilers that are given no include path.
 
-    Compiled code is cached under the text; with the headers in it, code of an older header is never taken.
-    ``#line`` keeps the compiler's messages right.
+    Compiled code is cached by its source text; with the headers in it, an edited header is a cache miss. ``#line``
+    gives the compiler's messages the right file and line.
     """
     return "\n".join(_lines(path, set())) + "\n"
 

@@ -1,6 +1,6 @@
-"""The module ``pysimd._door``: the way in from Python to the CPU kernels (cpu_kernels/core/door.h).
+"""The module ``pysimd._door``: the entry from Python to the CPU kernels (cpu_kernels/core/door.h).
 
-It lies in the library of ``pysimd._cpu``, with which it shares the kernels and their table.
+It is in the shared library of ``pysimd._cpu``: both use the same kernels and the same table.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pysimd.microkernel import MicroKernel
 
 @cache
 def door(kernels: tuple[MicroKernel, ...]):
-    """The module, told of the kernels that can run here, of the dtypes and of the threads of this process."""
+    """The module, initialised with the kernels that can run here, NumPy's dtypes and the limits of this process."""
     loader = ExtensionFileLoader("pysimd._door", _cpu.__file__)
     module = module_from_spec(spec_from_file_location("pysimd._door", _cpu.__file__, loader=loader))
     loader.exec_module(module)
@@ -28,7 +28,7 @@ def door(kernels: tuple[MicroKernel, ...]):
 
 
 def _type_numbers() -> tuple[tuple[int, int, int, int], ...]:
-    """Types families as the C table numbers them, and NumPy's numbers of the dtypes of A, B and C."""
+    """For each types family its number in the C table and NumPy's type numbers of A, B and C; -1 for none."""
     found = []
     for name, number in table.TYPES.items():
         family = dtypes.FAMILIES[name]

@@ -1,6 +1,7 @@
 """The CPU backend: kernels of ``cpu_kernels`` on NumPy arrays.
 
-Everything that depends on shapes and strides is worked out once per call; the batch is walked in C.
+Every call is passed to the door (cpu_kernels/core/door.c) first. What it does not take is checked here; the product
+described by the checks then goes through the door again.
 """
 
 from __future__ import annotations
@@ -72,12 +73,12 @@ class Cpu:
         return next(k for k in self.kernels() if k.name == name)
 
     def threads(self, kernel: MicroKernel, m: int, n: int, k: int, batch: int) -> int:
-        """Threads that so many products of this size take by default."""
+        """The default number of threads for ``batch`` products of m x n x k."""
         return self.door.threads(kernel, m, n, k, batch)
 
     @cached_property
     def door(self):
-        """The module of C functions that every call enters by."""
+        """``pysimd._door``, by which every call enters C."""
         return door(self.kernels())
 
     def call(self, kernel: MicroKernel, a, b, c, out):
@@ -122,14 +123,14 @@ class Cpu:
         return result if out is None else out
 
     def simulate(self, kernel: MicroKernel, a, b, c, target: str):
-        """Only HIP kernels can be simulated."""
+        """Raises ``UnavailableError``: only HIP kernels can be simulated."""
         raise UnavailableError(
             f"{kernel.name} is no HIP kernel: the simulator runs machine code of AMD GPUs only; "
             "pysimd.kernels('hip') lists what it can run"
         )
 
     def resources(self, rung: Rung) -> Resources:
-        """A CPU has no ladder."""
+        """Raises ``UnavailableError``: the CPU backend has no rungs."""
         raise UnavailableError("cpu has no ladder")
 
     @staticmethod
@@ -145,7 +146,7 @@ class Cpu:
         return operands.write(product, numpy_arrays, functools.partial(self._into, product, kernel, threads))
 
     def _into(self, product: Product, kernel: MicroKernel | None, threads: int | None, target: np.ndarray) -> None:
-        """The product in ``target``, which kernels can store into and which overlaps nothing that they read but C."""
+        """Compute the product into ``target``, which kernels can store to and which overlaps no operand but C."""
         a, b = numpy_arrays.readable(product.a), numpy_arrays.readable(product.b)
         c = None if product.c is None else numpy_arrays.readable(product.c)
         threads = None if threads is None else int(threads)
@@ -155,7 +156,7 @@ class Cpu:
 
 
 def _by_blas(product: Product) -> np.ndarray:
-    """A product by ``numpy.matmul``."""
+    """The product by ``numpy.matmul``."""
     plain = product.alpha == 1 and product.c is None
     out = product.out if plain else None
     with np.errstate(all="ignore"):  # NaN and infinity are values like others
@@ -170,7 +171,7 @@ def _by_blas(product: Product) -> np.ndarray:
 
 
 def _views(**given):
-    """The operands as NumPy arrays on the same memory; None stays None."""
+    """The operands as NumPy views of the same memory; None where one is not given."""
     return tuple(None if x is None else operands.as_numpy(name, x) for name, x in given.items())
 
 

@@ -1,5 +1,4 @@
-"""NumPy arrays as the driver needs them: addresses, strides in elements, overlap. The functions of
-``operands.ArrayModule`` are among them."""
+"""NumPy arrays for the CPU backend: the functions of ``operands.ArrayModule``, and arrays as a ``pysimd_product``."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ def copy(to: np.ndarray, x: np.ndarray) -> None:
 
 
 def overlap(x: np.ndarray, y: np.ndarray) -> bool:
-    """Whether the memory that the two span may have a byte in common."""
+    """Whether the address ranges that the two span have a byte in common."""
     return np.may_share_memory(x, y)
 
 
@@ -34,13 +33,13 @@ def same_memory(x: np.ndarray, y: np.ndarray) -> bool:
 
 
 def readable(x: np.ndarray) -> np.ndarray:
-    """``x``, or a copy if a stride is not a multiple of the element."""
+    """``x``, or a copy if a stride is not a multiple of the element size."""
     size = x.itemsize
     return x if all(stride % size == 0 for stride in x.strides) else x.copy()
 
 
 def storable(c: np.ndarray) -> bool:
-    """Whether the kernels can store into ``c``: adjacent columns, whole strides, no element twice."""
+    """Whether kernels can store to ``c``: adjacent columns, strides of whole elements, no element at two indices."""
     size = c.itemsize
     if c.shape[-1] > 1 and c.strides[-1] != size:
         return False
@@ -48,20 +47,24 @@ def storable(c: np.ndarray) -> bool:
 
 
 def product(a: np.ndarray, b: np.ndarray, c: np.ndarray, flags: int, threads: int):
-    """A ``pysimd_product`` of whole arrays; a and b broadcast against c's batch dimensions."""
+    """A ``pysimd_product`` (driver.h) of a (..., m, k), b (..., k, n) and c (..., m, n), for ``pysimd_multiply``.
+
+    The batch dimensions of a and b broadcast to those of c. ``flags`` are those of pysimd.h.
+    """
     product = ffi.new("pysimd_product *")
     fill(product, a, b, c, flags, threads)
     return product
 
 
 def fill(p, a, b, c, flags, threads) -> None:
+    """Write the addresses, sizes and strides (in elements) of a product into the struct ``p``."""
     p.m, p.n, p.k = a.shape[-2], b.shape[-1], a.shape[-1]
     p.a, p.b, p.c = (ffi.cast("void *", x.__array_interface__["data"][0]) for x in (a, b, c))
     size_a, size_b, size_c = a.itemsize, b.itemsize, c.itemsize
     p.rs_a, p.cs_a = (s // size_a for s in a.strides[-2:])
     p.rs_b, p.cs_b = (s // size_b for s in b.strides[-2:])
     p.rs_c = c.strides[-2] // size_c
-    # The stride along a dimension of length 1 means nothing: make it one that a kernel can read in place.
+    # A stride along a dimension of length 1 is never used: 1 lets a kernel read the operand in place.
     if p.k == 1:
         p.cs_a = 1
     if p.n == 1:

@@ -14,10 +14,11 @@ FAMILIES = {lib.F32: "f32", lib.F64: "f64", lib.BF16F32: "bf16f32", lib.I8I32: "
 OFFERED = tuple(FAMILIES.values())
 TYPES = {name: number for number, name in FAMILIES.items()}
 
-MOST_THREADS = 1 << 16  # the driver stops far below; this only keeps any request within a C int
+MOST_THREADS = 1 << 16  # within a C int; the driver's own maximum is far lower
 
 
 def text(pointer) -> str:
+    """A C string as a ``str``."""
     return ffi.string(pointer).decode()
 
 
@@ -26,23 +27,32 @@ FEATURES = tuple(text(lib.pysimd_feature_names[i]) for i in range(lib.pysimd_fea
 
 
 def names(bits: int) -> tuple[str, ...]:
+    """The CPU features whose bits are set."""
     return tuple(name for i, name in enumerate(FEATURES) if bits >> i & 1)
 
 
 @cache
 def start() -> str:
-    """Detect the CPU and set the bound that PYSIMD_ISA asks for; returns the bound, the highest target by default."""
+    """Detect the CPU and set the bound of PYSIMD_ISA; returns the bound, by default the highest target.
+
+    Raises:
+        OptionError: PYSIMD_ISA is no target, or PYSIMD_NUM_THREADS no positive integer.
+    """
     bound = os.environ.get("PYSIMD_ISA", "")
     if bound and bound not in TARGETS:
         raise OptionError(f"PYSIMD_ISA={bound!r} is no target: use one of {', '.join(TARGETS)}, or leave it unset")
-    default_threads()  # an unusable PYSIMD_NUM_THREADS is told at once, not at the first large product
+    default_threads()  # raises for an unusable PYSIMD_NUM_THREADS now, not at the first large product
     lib.pysimd_start(TARGETS.index(bound) if bound else lib.TARGETS - 1)
     return bound or TARGETS[-1]
 
 
 @cache
 def default_threads() -> int:
-    """PYSIMD_NUM_THREADS, or the number of cores this process may use."""
+    """PYSIMD_NUM_THREADS, or the number of cores that this process may use.
+
+    Raises:
+        OptionError: PYSIMD_NUM_THREADS is no positive integer.
+    """
     text = os.environ.get("PYSIMD_NUM_THREADS", "")
     if not text:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -53,6 +63,7 @@ def default_threads() -> int:
 
 @cache
 def device() -> str:
+    """The processor's model name, or its architecture where the system gives none."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -63,7 +74,7 @@ def device() -> str:
 
 @cache
 def features() -> tuple[str, ...]:
-    """What was detected, by the names that rows are required to have."""
+    """The CPU features that were detected, by the names that ``MicroKernel.requires`` uses."""
     start()
     return names(lib.pysimd_cpu_features())
 
@@ -75,5 +86,5 @@ def rows():
 
 @cache
 def row(name: str):
-    """The row of a kernel in the C table."""
+    """The row (``pysimd_kernel *``) of the kernel of that name."""
     return next(row for row in rows() if text(row.name) == name)
