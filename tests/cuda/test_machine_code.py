@@ -37,10 +37,12 @@ ODD = table.Batched("f32", 7, 5, 9, 4, 5, 8, "STRIDED", True, "BROADCAST", False
 
 
 @pytest.fixture(scope="module", autouse=True)
-def everything():
-    """Compiled side by side before the first test."""
-    rows = [(row.source, entry, arch) for row, _, entry, arch in (case.values for case in CASES)]
-    shapes = [(table.BATCHED, instance.entry, arch) for instance, arch in (case.values for case in BATCHED)]
+def everything(request):
+    """What the selected tests read, compiled side by side before the first of them."""
+    items = [item for item in request.session.items if item.module is request.module and hasattr(item, "callspec")]
+    selected = [item.callspec.params for item in items]
+    rows = {(x["row"].source, x["entry"], x["arch"]) for x in selected if "row" in x}
+    shapes = {(table.BATCHED, x["instance"].entry, x["arch"]) for x in selected if "instance" in x}
     machine.compile_all([*rows, *shapes])
 
 
