@@ -2,8 +2,8 @@
  *
  * contract  every thread loads iterations * UNROLL words, coalesced, and stores their exclusive or, so that no load is
  *           dead code. A block loads UNROLL * THREADS adjacent words in an iteration, and the grid strides through a
- *           window of `words` words at `from`, which wraps around; `words` is a power of two, at least UNROLL * THREADS.
- *           FROM SHARED loads from shared memory, filled with the first words; L1 loads with the default cache
+ *           window of `words` words at `from`, which wraps around; `words` is a power of two, at least UNROLL *
+ *           THREADS. FROM SHARED loads from shared memory, filled with the first words; L1 loads with the default cache
  *           operator; L2 bypasses L1 (ld.cg): a window larger than L2 is then loaded from device memory.
  * regs      UNROLL words, whose loads are in flight together
  * launch    THREADS a block, four blocks a multiprocessor

@@ -1,9 +1,9 @@
 /* peaks: the arithmetic peak of the device, measured by a dependency-free loop of one multiply-add instruction.
  *
- * contract  every thread runs `iterations` iterations of ACCUMULATORS * REPEAT instructions on registers; an instruction
- *           depends on the one ACCUMULATORS before it, which hides the latency. `in` holds 1 KiB of numbers below 1:
- *           loaded operands cannot be folded into constants, and no accumulator becomes infinite. A thread stores
- *           the sum of its accumulators.
+ * contract  every thread runs `iterations` iterations of ACCUMULATORS * REPEAT instructions on registers; an
+ *           instruction depends on the one ACCUMULATORS before it, which hides the latency. `in` holds 1 KiB of numbers
+ *           below 1: loaded operands cannot be folded into constants, and no accumulator becomes infinite. A thread
+ *           stores the sum of its accumulators.
  * tile      none: an Instruction defines its operands x and y and its accumulator
  * needs     sm_80 for HMMA and IMMA, the largest mma.sync of f16 (m16n8k16) and of int8 (m16n8k32)
  * launch    256 threads a block, any grid that fills the device
@@ -38,7 +38,9 @@ struct HFMA2 {
 
 /* One factor is an f16 of a register broadcast to both lanes (.H0_H0, .H1_H1), as an outer product has it. */
 struct HFMA2_BROADCAST : HFMA2 {
-    static __device__ void step(Acc& c, X x, Y y, int r) { c = __hfma2(r % 2 ? __high2half2(x) : __low2half2(x), y, c); }
+    static __device__ void step(Acc& c, X x, Y y, int r) {
+        c = __hfma2(r % 2 ? __high2half2(x) : __low2half2(x), y, c);
+    }
 };
 
 struct DP4A {

@@ -1,8 +1,8 @@
 /* tile_rate: the rate of a register tile whose panels are already in shared memory: the main loop of a GEMM without its
  * global memory, to compare with the peak of the same instruction (peaks.cu).
  *
- * contract  every thread accumulates MR x NR over 8 * iterations words of k; the panels of a block are 8 words of k deep
- *           and are read again in every iteration. `words` holds (MR * WM * LM + NR * WN * LN) * 8 words. A thread
+ * contract  every thread accumulates MR x NR over 8 * iterations words of k; the panels of a block are 8 words of k
+ *           deep and are read again in every iteration. `words` holds (MR * WM * LM + NR * WN * LN) * 8 words. A thread
  *           stores the sum of its accumulators.
  * tile      MR x NR a thread, WM x WN warps of LM x LN lanes
  * per k     MR*NR multiply-adds, (MR + NR)/4 LDS.128

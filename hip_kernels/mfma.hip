@@ -1,22 +1,23 @@
-/* mfma: C[SIDE,SIDE] += A[SIDE,K] * B[K,SIDE] on the matrix cores of CDNA, one tile to a wave of 64.
+/* mfma: C[SIDE,SIDE] += A[SIDE,K] * B[K,SIDE] on the matrix cores of CDNA, one tile a wave of 64.
  *
- * contract  gpu_kernels/micro/call.cuh; any K: steps past it are zeros in registers. K = 0 gives C0 or zeros. Tiles
- *           that stick out of C (EDGE) read and write what exists.
- * tile      hip_f32_mfma_16x16, hip_f32_mfma_32x32, hip_f16f32_mfma_16x16, hip_f16f32_mfma_32x32
- * regs      SIDE*SIDE/64 sums a lane, 16 bytes of A and of B; no scratch
- * per k     SIDE*SIDE multiply-adds: 1/4 v_mfma_f32_16x16x4_f32, 1/2 v_mfma_f32_32x32x2_f32, 1/16
- *           v_mfma_f32_16x16x16_f16, 1/8 v_mfma_f32_32x32x8_f16; each lane loads one row of A and one column of B, 16
- *           bytes at a time where they lie along k. No LDS
- * ratio     SIDE*SIDE / (SIDE + SIDE): 8.00 for 16x16, 16.00 for 32x32
- * rounding  products of halves are exact, those of floats are fused into the sum; the matrix core adds the steps of k
- *           of an instruction in an order of its own, then one add of C0. gfx90a flushes denormal halves
+ * contract  gpu_kernels/micro/call.cuh; any K: the last step is filled with zeros in registers. K = 0 gives C0 or
+ *           zeros. An edge tile (EDGE) reads and writes the elements that exist.
+ * tile      hip_f16f32_mfma_16x16, hip_f16f32_mfma_32x32, hip_f32_mfma_16x16, hip_f32_mfma_32x32; k_group 16 for
+ *           f16f32 16x16, 8 for f16f32 32x32, 4 for f32 16x16, 2 for f32 32x32
+ * regs      MR*NR/64 accumulators; at most 40 registers, at most 52 registers for 32x32; no spills
+ * per k     1/16 v_mfma_f32_16x16x16_f16 for f16f32 16x16, 1/8 v_mfma_f32_32x32x8_f16 for f16f32 32x32,
+ *           1/4 v_mfma_f32_16x16x4_f32 for f32 16x16, 1/2 v_mfma_f32_32x32x2_f32 for f32 32x32;
+ *           (MR + NR)*A_BYTES/1024 loads of 16 bytes; K-major operands; a lane loads one row of A and one column of B
+ * ratio     MR*NR / (MR + NR) = 8.00 for 16x16, 16.00 for 32x32
+ * rounding  products of f16 are exact, those of f32 are fused into the accumulator; the matrix core adds the steps of k
+ *           of an instruction in an order of its own, then one add of C0. gfx90a flushes f16 denormals
  * needs     mfma: gfx908, gfx90a, gfx942, gfx950
  * idea      AMD, CDNA instruction set: lane l holds row (column) l % SIDE at the steps of k of group l / SIDE. Which
  *           steps those are is free as long as A and B agree: U adjacent ones, so that a lane loads 16 bytes for
  *           several instructions. Written here
  * lanes     64
- * launch    128 threads a block, 2 tiles; grid ceil(batch * ceil(m/SIDE) * ceil(n/SIDE) / 2)
- * smem      0
+ * launch    128 threads a block; grid ceil(batch * ceil(m/MR) * ceil(n/NR) / 2)
+ * smem      0 bytes
  */
 #include "halves.h"
 

@@ -1,18 +1,18 @@
-/* wmma: C[16,16] += A[16,K] * B[K,16], half in, summed in float, on the matrix units of RDNA, one tile to a wave of 32.
+/* wmma: C[16,16] += A[16,K] * B[K,16], f16 in, accumulated in f32, on the matrix units of RDNA, one tile a wave of 32.
  *
- * contract  gpu_kernels/micro/call.cuh; any K: steps past it are zeros in registers. K = 0 gives C0 or zeros. Tiles
- *           that stick out of C (EDGE) read and write what exists.
+ * contract  gpu_kernels/micro/call.cuh; any K: the last step is filled with zeros in registers. K = 0 gives C0 or
+ *           zeros. An edge tile (EDGE) reads and writes the elements that exist.
  * tile      hip_f16f32_wmma_16x16; k_group 16
- * regs      8 sums a lane; 16 halves of A and of B (8 on gfx12); no scratch
- * per k     1/16 v_wmma_f32_16x16x16_f16; each lane loads a row of A and a column of B, 16 bytes at a time where they
- *           lie along k. gfx11 wants both halves of the wave to hold all 16 k, gfx12 each its own 8. No LDS
- * ratio     256 / (16 + 16) = 8.00; gfx11 loads everything twice: 4.00 counted
- * rounding  products exact; the matrix unit adds the 16 steps of k in an order of its own, then one add of C0
+ * regs      8 accumulators; at most 53 registers; no spills
+ * per k     1/16 v_wmma_f32_16x16x16_f16; 1/8 loads of 16 bytes, 1/4 loads of 16 bytes for gfx11; K-major operands; a
+ *           lane loads a row of A and a column of B; gfx11 wants all steps of k in both halves of the wave
+ * ratio     MR*NR / (MR + NR) = 8.00; counted 4.00 for gfx11
+ * rounding  products are exact; the matrix unit adds the 16 steps of k in an order of its own, then one add of C0
  * needs     wmma: gfx11, gfx12
  * idea      AMD, RDNA 3 and 4 instruction sets; the fragments are loaded from the arrays. Written here
  * lanes     32
- * launch    128 threads a block, 4 tiles; grid ceil(batch * ceil(m/16) * ceil(n/16) / 4)
- * smem      0
+ * launch    128 threads a block; grid ceil(batch * ceil(m/16) * ceil(n/16) / 4)
+ * smem      0 bytes
  */
 #include "halves.h"
 

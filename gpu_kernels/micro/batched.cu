@@ -1,20 +1,20 @@
-/* batched: C[i] = A[i] B[i] for a batch of products of one small shape, at the speed of memory.
+/* batched: C[i] = A[i] B[i] for a batch of products of one small shape, bound by the memory bandwidth.
  *
  * contract  call.cuh without C0; m, n, k are those that the kernel was compiled for (m, n <= 32, k <= 64).
- * tile      M x N x K in tiles of TM x TN, one a thread; PRODUCTS products a block
- * regs      TM*TN accumulators and the operands of KU steps of k; local memory 0
- * per k     TM*TN FFMA (DFMA; IDP.4A for 4 k of int8) for TM + TN elements from shared memory
- * ratio     TM*TN / (TM + TN) in shared memory; in device memory every element of A, B and C moves once, 16 bytes an
- *           access, whatever m, n and k are: what counts there is bytes/s
+ * tile      C of M x N in tiles of TM x TN, one a thread; PRODUCTS products a block
+ * regs      TM*TN accumulators; no spills
+ * per k     TM*TN FFMA, TM*TN DFMA for f64, TM*TN/4 IDP.4A for i8i32; TM + TN elements from shared memory
+ * ratio     TM*TN / (TM + TN) in shared memory; in global memory every element of A, B and C moves once, in vectors
+ *           where the batch is contiguous: what counts there is bytes a second
  * rounding  one fma per term, k ascending from 0: bit-equal to cuda_*_outer_*, for any PRODUCTS and tile. F16
  *           accumulates in f32 and rounds once
  * needs     sm_75
  * idea      the products of a block are adjacent in memory, so their A (and their B) are one contiguous range, copied
- *           to shared memory in 16-byte pieces (cp.async from sm_80 on) without regard to rows; the odd sizes are
- *           as fast as the powers of two. Written here
+ *           to shared memory in 16-byte vectors (cp.async from sm_80 on) without regard to rows; odd sizes are as
+ *           fast as powers of two. Written here
  * lanes     ceil(M/TM) * ceil(N/TN)
- * launch    PRODUCTS * lanes threads, rounded up to a warp; grid ceil(batch / PRODUCTS)
- * smem      A and B of PRODUCTS products; a staged C takes the same memory
+ * launch    32 * ceil(PRODUCTS*LANES/32) threads a block; grid ceil(batch / PRODUCTS)
+ * smem      PRODUCTS*(M + N)*K*A_BYTES bytes; more only where a C staged in the same memory is larger
  */
 #include "call.cuh"
 #include "types.cuh"

@@ -1,20 +1,19 @@
-/* cuda_f16_batch2_4x4: C[4,4] += A[4,K] * B[K,4] in half for two problems at once, one in each half of a register.
+/* cuda_f16_batch2_4x4: C[4,4] += A[4,K] * B[K,4] in f16 for two products at once, one in each lane of a half2.
  *
  * contract  call.cuh; any K, K = 0 gives C0 or zeros. Products 2i and 2i + 1 of the batch form a pair; an odd last one
- *           is computed alone. With PAIRED the two lie interleaved in memory, element by element: pointers, strides
- *           and the batch then count pairs.
- * tile      mr 4  nr 4
- * regs      16 sums of two problems; local memory 0
- * per k     16 HFMA2, each one multiply-add of either problem; 8 words, in 16-byte loads where pairs lie along k or
- *           packed
- * ratio     16 / (4 + 4) = 2.00, as in one problem: the second doubles multiply-adds and elements alike
- * rounding  one half fma per term, k ascending from 0, then one half add of C0
+ *           is computed alone. For batch2_paired the two are interleaved in memory, element by element: pointers,
+ *           strides and the batch then count pairs. An edge tile (EDGE) reads and writes the elements that exist.
+ * tile      cuda_f16_batch2_4x4
+ * regs      16 accumulators; at most 66 registers; no spills; an accumulator is a half2, one element of either product
+ * per k     16 HFMA2; 2 loads of 16 bytes; interleaved K-major operands
+ * ratio     16 / (4 + 4) = 2.00
+ * rounding  one f16 fma per term, k ascending from 0, then one f16 add of C0
  * needs     sm_75
  * idea      A. Atluri, Musings on GEMM (2017), Half2 GEMM as printed: __hfma2 multiplies element by element, which is
- *           right for two interleaved problems and for them alone
- * lanes     1 for two tiles
+ *           right for two interleaved products and for them alone
+ * lanes     1; a thread computes two tiles
  * launch    128 threads a block; grid ceil(ceil(batch / 2) * ceil(m/4) * ceil(n/4) / 128)
- * smem      0
+ * smem      0 bytes
  */
 #include "call.cuh"
 #include "types.cuh"

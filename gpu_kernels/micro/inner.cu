@@ -1,16 +1,16 @@
-/* inner: C[MR,NR] += A[MR,K] * B[K,NR]; every element of C its own dot product, one thread for each.
+/* inner: C[MR,NR] += A[MR,K] * B[K,NR]; every element of C is a dot product of its own thread.
  *
- * contract  call.cuh; any K, K = 0 gives C0 or zeros. Tiles that stick out of C (EDGE) read and write what exists.
+ * contract  call.cuh; any K, K = 0 gives C0 or zeros. An edge tile (EDGE) reads and writes the elements that exist.
  * tile      cuda_f32_inner_4x4, cuda_f32_inner_8x8
- * regs      1 sum, 4 elements of A and of B in flight; local memory 0
- * per k     1 FFMA a thread; 2/4 16-byte loads where both operands lie along k
- * ratio     1 / 2 = 0.50 for any tile: two elements loaded for every multiply-add
+ * regs      1 accumulator; at most 35 registers; no spills
+ * per k     1 FFMA; 1/2 loads of 16 bytes; K-major operands
+ * ratio     1 / 2 = 0.50
  * rounding  one fma per term, k ascending from 0, then one add of C0: bit-equal to cuda_f32_outer_*
  * needs     sm_75
  * idea      A. Atluri, Musings on GEMM (2017): the form that the outer product is compared with
  * lanes     MR*NR
- * launch    MR*NR threads a tile, 128 threads a block; grid ceil(batch * ceil(m/MR) * ceil(n/NR) * MR*NR / 128)
- * smem      0
+ * launch    128 threads a block; grid ceil(batch * ceil(m/MR) * ceil(n/NR) * MR*NR / 128)
+ * smem      0 bytes
  */
 #include "call.cuh"
 #include "types.cuh"

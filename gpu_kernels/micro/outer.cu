@@ -1,18 +1,19 @@
 /* outer: C[MR,NR] += A[MR,K] * B[K,NR]; one rank-1 update per k, the whole tile in the registers of one thread.
  *
- * contract  call.cuh; any K, K = 0 gives C0 or zeros. Tiles that stick out of C (EDGE) read and write what exists.
- * tile      cuda_f32_outer_4x4, cuda_f32_outer_8x8, cuda_f64_outer_4x4, cuda_f16f32_outer_8x8
- * regs      MR*NR sums, 2*(MR + NR)*U elements: those of this turn and of the next, which are already being loaded;
- *           local memory 0
- * per k     MR*NR FFMA (DFMA for f64); (MR + NR)/4 16-byte loads of floats that lie along k or packed;
- *           f16f32 turns MR + NR halves into floats, which take no part in the sums' rounding
- * ratio     MR*NR / (MR + NR): 2.00 for 4x4, 4.00 for 8x8 (inner product 0.50)
+ * contract  call.cuh; any K, K = 0 gives C0 or zeros. An edge tile (EDGE) reads and writes the elements that exist.
+ * tile      cuda_f16f32_outer_8x8, cuda_f32_outer_4x4, cuda_f32_outer_8x8, cuda_f64_outer_4x4
+ * regs      MR*NR accumulators; at most 128 registers, at most 255 registers for 8x8, at most 154 registers for f64;
+ *           no spills; operands are double-buffered: those of the next iteration are loaded before this one multiplies
+ * per k     MR*NR FFMA, MR*NR DFMA for f64; (MR + NR)/4 loads of 16 bytes, (MR + NR)/2 loads of 16 bytes for f64,
+ *           (MR + NR)/4 loads of 8 bytes for f16f32; K-major operands; f16f32 converts each element to f32, exactly
+ * ratio     MR*NR / (MR + NR) = 2.00 for 4x4, 4.00 for 8x8
  * rounding  one fma per term, k ascending from 0, then one add of C0; denormals are kept
  * needs     sm_75
- * idea      A. Atluri, Musings on GEMM (2017): the outer product on NVIDIA GPUs; made a kernel for any K, batch and stride
+ * idea      A. Atluri, Musings on GEMM (2017): the outer product on NVIDIA GPUs; written here for any K, batch and
+ *           stride
  * lanes     1
  * launch    128 threads a block; grid ceil(batch * ceil(m/MR) * ceil(n/NR) / 128)
- * smem      0
+ * smem      0 bytes
  */
 #include "call.cuh"
 #include "types.cuh"

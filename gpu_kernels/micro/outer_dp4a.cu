@@ -1,18 +1,17 @@
 /* outer_dp4a: C[MR,NR] += A[MR,K] * B[K,NR], int8 into int32; four k to an instruction.
  *
- * contract  call.cuh; any K: a last group of fewer than 4 is filled with zeros. K = 0 gives C0 or zeros. Tiles that
- *           stick out of C (EDGE) read and write what exists.
+ * contract  call.cuh; any K: a last group of fewer than 4 is filled with zeros. K = 0 gives C0 or zeros. An edge tile
+ *           (EDGE) reads and writes the elements that exist.
  * tile      cuda_i8i32_outer_4x4, cuda_i8i32_outer_8x8; k_group 4
- * regs      MR*NR sums, 16 steps of k in (MR + NR)*4 words; local memory 0
- * per k     MR*NR/4 IDP.4A (dp4a); (MR + NR)/16 16-byte loads along k. An operand that lies along its rows instead is
- *           turned in registers, 8 PRMT for 4 elements of 4 k
- * ratio     MR*NR / (MR + NR): 2.00 for 4x4, 4.00 for 8x8
+ * regs      MR*NR accumulators; at most 66 registers, at most 168 registers for 8x8; no spills
+ * per k     MR*NR/4 IDP.4A; (MR + NR)/16 loads of 16 bytes; K-major operands; others are transposed in registers
+ * ratio     MR*NR / (MR + NR) = 2.00 for 4x4, 4.00 for 8x8
  * rounding  none: exact, int32 wraps around
  * needs     sm_75
  * idea      A. Atluri, Musings on GEMM (2017), Int4 GEMM: int4 there is a vector of four words, the values are int8
  * lanes     1
  * launch    128 threads a block; grid ceil(batch * ceil(m/MR) * ceil(n/NR) / 128)
- * smem      0
+ * smem      0 bytes
  */
 #include "call.cuh"
 #include "types.cuh"

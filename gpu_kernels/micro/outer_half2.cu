@@ -1,22 +1,22 @@
-/* outer_half2: C[MR,NR] += A[MR,K] * B[K,NR] in half, two steps of k to an instruction.
+/* outer_half2: C[MR,NR] += A[MR,K] * B[K,NR] in f16, two steps of k to an instruction.
  *
- * contract  call.cuh; any K, K = 0 gives C0 or zeros. Tiles that stick out of C (EDGE) read and write what exists.
+ * contract  call.cuh; any K, K = 0 gives C0 or zeros. An edge tile (EDGE) reads and writes the elements that exist.
  * tile      cuda_f16_outer_4x4, cuda_f16_outer_8x8
- * regs      MR*NR pairs of sums (even k, odd k); 4 steps of k of A and B of this turn and of the next, which are
- *           already being loaded; local memory 0
- * per k     MR*NR/2 HFMA2, each multiplying an element of A at k and k + 1 by one of B: two multiply-adds of one
- *           outer product. (MR + NR)/4 8-byte loads along k; an operand that lies along its rows is turned in registers,
- *           one PRMT for two elements
- * ratio     MR*NR / (MR + NR): 2.00 for 4x4, 4.00 for 8x8
- * rounding  one half fma per term, even k and odd k apart, each ascending from 0; then the two are added, then C0: the
- *           error grows with K/2 * 2^-11. cuda_f16f32_outer_8x8 sums in float
+ * regs      MR*NR accumulators; at most 96 registers, at most 168 registers for 8x8; no spills; an accumulator is a
+ *           half2, the sum of the even k and that of the odd k; operands are double-buffered as in outer.cu
+ * per k     MR*NR/2 HFMA2; (MR + NR)/4 loads of 8 bytes; K-major operands; others are transposed in registers; HFMA2
+ *           multiplies an element of A at k and at the next k by one of B: two multiply-adds of one outer product
+ * ratio     MR*NR / (MR + NR) = 2.00 for 4x4, 4.00 for 8x8
+ * rounding  one f16 fma per term, even k and odd k apart, each ascending from 0; then the two are added, then C0: the
+ *           error grows with K/2 * 2^-11. cuda_f16f32_outer_8x8 accumulates in f32
  * needs     sm_75
- * idea      A. Atluri, Musings on GEMM (2017), Half2 GEMM. The element of A taken twice (.H0_H0) for two columns of B
- *           is an outer product too, but on an H200 that operand form runs at half the rate of plain registers (67
- *           against 124 TFLOP/s): it has one of two pipes. The element-wise form of the article is cuda_f16_batch2_4x4
+ * idea      A. Atluri, Musings on GEMM (2017), Half2 GEMM. An element of A broadcast to both lanes of the half2
+ *           (.H0_H0) for two columns of B is an outer product too, but on an H200 that operand form runs at half the
+ *           rate of plain registers, 67 against 124 TFLOP/s: only one of two pipes executes it. The element-wise form
+ *           of the article is cuda_f16_batch2_4x4
  * lanes     1
  * launch    128 threads a block; grid ceil(batch * ceil(m/MR) * ceil(n/NR) / 128)
- * smem      0
+ * smem      0 bytes
  */
 #include "call.cuh"
 #include "types.cuh"

@@ -1,20 +1,21 @@
-/* wmma: C[16,16] += A[16,K] * B[K,16] on the tensor cores, one tile to a warp.
+/* wmma: C[16,16] += A[16,K] * B[K,16] on the tensor cores, one tile a warp.
  *
- * contract  call.cuh; any K: the last k step is filled with zeros. K = 0 gives C0 or zeros. Tiles that stick out of C
- *           read and write what exists.
- * tile      cuda_f16f32_wmma_16x16, cuda_bf16f32_wmma_16x16, cuda_i8i32_wmma_16x16; k_group 16
- * regs      8 sums a lane; local memory 0
- * per k     1/16 wmma of 16x16x16 (HMMA, IMMA). With DIRECT the tensor cores' fragments are loaded from the arrays;
- *           else through shared memory, element by element, whatever the strides
- * ratio     256 / (16 + 16) = 8.00
- * rounding  products exact; the tensor core adds those of a k step and the sum in float with its own truncation, then
- *           one add of C0. Integers are exact, int32 wraps around
+ * contract  call.cuh; any K: the last step of 16 is filled with zeros. K = 0 gives C0 or zeros. An edge tile reads and
+ *           writes the elements that exist.
+ * tile      cuda_bf16f32_wmma_16x16, cuda_f16f32_wmma_16x16, cuda_i8i32_wmma_16x16; k_group 16
+ * regs      8 accumulators; at most 64 registers; no spills
+ * per k     1/8 HMMA, 1/4 HMMA for f16f32 sm_75, 1/8 IMMA for i8i32, 1/4 IMMA for i8i32 sm_75; 1/2 loads of 4 bytes,
+ *           1/8 loads of 4 bytes for i8i32; 1/2 loads of 1 byte for i8i32; DIRECT: fragments are loaded from row-major
+ *           operands; else they are copied to shared memory first, element by element, whatever the strides
+ * ratio     MR*NR / (MR + NR) = 8.00
+ * rounding  products are exact; the tensor core adds those of 16 steps of k to the accumulator in f32 and truncates in
+ *           its own way, then one add of C0. Integers are exact, int32 wraps around
  * needs     sm_75; sm_80 for bf16
- * idea      NVIDIA, CUDA C++ Programming Guide, warp matrix functions; the section that A. Atluri, Musings on GEMM
- *           (2017) left open
+ * idea      NVIDIA, PTX ISA, warp-level matrix instructions (wmma); the section that A. Atluri, Musings on GEMM (2017)
+ *           left open
  * lanes     32
- * launch    128 threads a block, 4 tiles; grid ceil(batch * ceil(m/16) * ceil(n/16) / 4)
- * smem      4 * (2 * 16 * 16 elements + 16 * 16 sums)
+ * launch    128 threads a block; grid ceil(batch * ceil(m/16) * ceil(n/16) / 4)
+ * smem      4 * (2*16*16*A_BYTES + 16*16*C_BYTES) bytes; operands and accumulators of each warp
  */
 #include "warp_matrix.cuh"
 #include "call.cuh"
