@@ -1,6 +1,6 @@
-/* door.c: see door.h. The layout is PyArrayObject_fields of numpy/ndarraytypes.h, part of NumPy's C ABI and the
- * same in NumPy 1 and 2; it is written out here because a build against NumPy's headers would tie the wheel to them.
- * pysimd._fast compares it with a real array when the package is imported, and stays away if anything differs. */
+/* door.c: see door.h. The layout is PyArrayObject_fields of numpy/ndarraytypes.h, part of NumPy's C ABI and the same in
+ * NumPy 1 and 2; it is written out here because a build against NumPy's headers would tie the wheel to them. Python
+ * compares it with a real array before the first use, and does not call pysimd_fast_matmul if anything differs. */
 #include "door.h"
 
 typedef struct {
@@ -36,7 +36,7 @@ pysimd_fast_view pysimd_fast_look(uintptr_t array)
     return (pysimd_fast_view){(uintptr_t)x->data, x->ndim, x->dimensions[0], x->strides[0]};
 }
 
-static int apart(const char *x, int64_t x_bytes, const char *y, int64_t y_bytes)
+static int disjoint(const char *x, int64_t x_bytes, const char *y, int64_t y_bytes)
 {
     return x + x_bytes <= y || y + y_bytes <= x;
 }
@@ -68,7 +68,7 @@ int pysimd_fast_matmul(uintptr_t a_, uintptr_t b_, uintptr_t out_)
     const pysimd_sizes size = pysimd_element_sizes[types];
     const int64_t bytes_a = batch * m * k * size.a, bytes_b = batch * k * n * size.b, bytes_c = batch * m * n * size.c;
     if (bytes_a + bytes_b + bytes_c > most_bytes) return 0;
-    if (!apart(c->data, bytes_c, a->data, bytes_a) || !apart(c->data, bytes_c, b->data, bytes_b)) return 0;
+    if (!disjoint(c->data, bytes_c, a->data, bytes_a) || !disjoint(c->data, bytes_c, b->data, bytes_b)) return 0;
 
     pysimd_product product;
     product.m = m, product.n = n, product.k = k;

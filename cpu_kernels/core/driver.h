@@ -1,4 +1,4 @@
-/* driver.h: whole products on whole arrays: what Python calls. */
+/* driver.h: products of whole arrays, as Python calls them. */
 #ifndef PYSIMD_DRIVER_H
 #define PYSIMD_DRIVER_H
 
@@ -25,13 +25,14 @@ typedef struct {
 /* Returns 0, or -1 if there is no memory for the panels (C is then untouched). */
 int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product);
 
-/* A prepared call on fixed arrays: nothing is checked any more. */
+/* A prepared call on fixed arrays, which was checked when it was made. */
 typedef struct {
     const pysimd_kernel *kernel;
     pysimd_product product;
 } pysimd_bound;
 
-/* Whether the product is exactly one `C += A B` tile that the kernel reads in place; pysimd_run_bound asks for that. */
+/* Whether the product is exactly one tile, C += A B, whose operands the kernel reads in place, as pysimd_run_bound
+ * requires. */
 int pysimd_is_one_tile(const pysimd_bound *bound);
 void pysimd_run_bound(const pysimd_bound *bound);
 
