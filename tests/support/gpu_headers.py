@@ -233,7 +233,8 @@ def facts_of_row(
     """
     family = dtypes.FAMILIES[row.types]
     elements, steps = steps_of(row, loads, **more)
-    analytic, counted = Fraction(tile_ratio(row.form, row.mr, row.nr, 1, 1).value), macs / elements
+    ratio = tile_ratio(row.form, row.mr, row.nr, 1, 1)
+    analytic, counted = Fraction(ratio.macs, ratio.loads), macs / elements
     batch, m, n = 1001, 3 * row.mr - 1, 4 * row.nr + 1
     ((grid, block, _),) = launches.grids(row, operands(batch, m, n, 8), False, tiles=more.get("tiles", 1))
     return Facts(
@@ -247,7 +248,7 @@ def facts_of_row(
             "regs": regs,
             "per k": {name: count / steps for name, count in instructions.items()}
             | {f"load of {size} byte": count / steps for size, count in loads.items()},
-            "ratio": {"analytic": analytic, "in figure": analytic}
+            "ratio": {"analytic": analytic, "in figure": Fraction(f"{ratio.value:.2f}")}
             | ({} if counted == analytic else {"counted": counted}),
             "lanes": {"": Fraction(row.lanes)},
             "launch": {"thread a block": Fraction(block[0]), "block": Fraction(grid[0])},
