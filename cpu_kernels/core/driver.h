@@ -1,4 +1,4 @@
-/* driver.h: products of whole arrays, as Python calls them. */
+/* driver.h: products of whole arrays. */
 #ifndef PYSIMD_DRIVER_H
 #define PYSIMD_DRIVER_H
 
