@@ -1,4 +1,4 @@
-/* bf16_best, T9: tile and cluster from the shape.
+/* bf16_best, T8: tile and cluster from the shape.
  *
  * step      products with few tiles get smaller ones, 128 x 128 or 128 x 64; the tile below is what large products
  *           get (gemm_tensor.py).

@@ -1,4 +1,4 @@
-/* h2_gemm, H2: half precision without tensor cores, two steps of k to an instruction.
+/* h2_gemm, H1: half precision without tensor cores, two steps of k to an instruction.
  *
  * step      streamk's block on words of two halves along k (word.cuh): plain registers, since a half taken twice for
  *           two columns would run on one of two pipes. An operand that lies along its rows is turned by the producers.

@@ -1,4 +1,4 @@
-/* producers, S19: warps with roles: four bring panels, eight multiply.
+/* producers, S16: warps with roles: four bring panels, eight multiply.
  *
  * step      the loop that multiplies is nothing but multiply-adds and loads; blocks stay and take tile after tile, and
  *           the panels of the next are on their way while one is stored. On sm_90 the producers give registers away;

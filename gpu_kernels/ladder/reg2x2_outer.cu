@@ -1,4 +1,4 @@
-/* reg2x2_outer, S7: four elements of C a thread, one outer product per k.
+/* reg2x2_outer, S6: four elements of C a thread, one outer product per k.
  *
  * step      the loops of thread2x2_inner change places, and nothing else: for each k two floats of A and two of B are
  *           taken into registers, and each is used twice. Half the reads from shared memory.

@@ -1,4 +1,4 @@
-/* reg4x4, S9: 4 x 4 a thread, shared and global memory in pieces of 16 bytes.
+/* reg4x4, S8: 4 x 4 a thread, shared and global memory in pieces of 16 bytes.
  *
  * step      four adjacent floats of B come from shared memory with one instruction, and rows of C go out 16 bytes at a
  *           time. A lies row by row, as it came.

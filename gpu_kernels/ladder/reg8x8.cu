@@ -1,4 +1,4 @@
-/* reg8x8, S11: 8 x 8 a thread, block tile 128 x 128.
+/* reg8x8, S10: 8 x 8 a thread, block tile 128 x 128.
  *
  * step      64 sums in registers instead of 16: a float from shared memory is used eight times, one from global memory
  *           128 times.

@@ -1,4 +1,4 @@
-/* reg8x8_quad, S12: the 8 x 8 of a thread as four quarters of 4 x 4.
+/* reg8x8_quad, S11: the 8 x 8 of a thread as four quarters of 4 x 4.
  *
  * step      with eight adjacent columns a thread, neighbours read 32 bytes apart and meet on the same banks, two by
  *           two. With two pieces of four, 64 columns apart, what neighbours read is adjacent.

@@ -1,4 +1,4 @@
-/* reg_generic, S8: any block tile, any register tile: the outer product as a template.
+/* reg_generic, S7: any block tile, any register tile: the outer product as a template.
  *
  * step      the tile is a parameter, here 4 x 4 a thread: each float taken into a register is used four times. Global
  *           memory float by float, guards at every edge.

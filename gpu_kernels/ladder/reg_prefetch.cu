@@ -1,4 +1,4 @@
-/* reg_prefetch, S14: the next tile is on its way while this one is multiplied.
+/* reg_prefetch, S13: the next tile is on its way while this one is multiplied.
  *
  * step      global memory is read into registers before the multiply-adds of the tile in shared memory, and stored
  *           there after them; and the fragments of k + 1 are read before those of k are used. What is waited for is

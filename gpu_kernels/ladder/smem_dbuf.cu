@@ -1,4 +1,4 @@
-/* smem_dbuf, S15: two tiles in shared memory, one barrier a tile.
+/* smem_dbuf, S14: two tiles in shared memory, one barrier a tile.
  *
  * step      the next tile is stored beside the one that is read, so that no barrier is needed before storing; and the
  *           fragments of its first k are read before the last k of this one is multiplied.

@@ -1,4 +1,4 @@
-/* streamk, S20: the tiles that do not fill the last round are cut along k.
+/* streamk, S17: the tiles that do not fill the last round are cut along k.
  *
  * step      all multiprocessors end at the same time, whatever the number of tiles (schedule.cuh); a second kernel adds
  *           the parts.

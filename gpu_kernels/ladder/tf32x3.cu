@@ -1,4 +1,4 @@
-/* tf32x3, T10: float products on tensor cores, with an error like that of float.
+/* tf32x3, T9: float products on tensor cores, with an error like that of float.
  *
  * step      a float as two numbers of 11 bits, high + low, and A B = high high + (high low + low high): three products
  *           of tensor cores, which take 11 bits, for one. A first kernel writes the parts, both along k, since a

@@ -1,4 +1,4 @@
-/* warptile, S13: a tile of 32 x 64 for each warp.
+/* warptile, S12: a tile of 32 x 64 for each warp.
  *
  * step      32 lanes as 4 x 8 instead of 2 x 16: a warp reads 32 + 64 floats per k instead of 16 + 128. Lanes are
  *           numbered so that neighbours read the same or the next piece.

@@ -1,4 +1,4 @@
-/* wgmma_store, T8: tiles go out by way of shared memory.
+/* wgmma_store, T7: tiles go out by way of shared memory.
  *
  * step      the sums of a warpgroup go, box by box, into shared memory, from where the accelerator stores whole lines
  *           while the next box is written. Before, all multiprocessors at once sent 32 bytes at a time to the L2.

@@ -1,6 +1,6 @@
 /* wmma_smem, T2: panels of halves in shared memory, sixteen fragments of sums a warp.
  *
- * step      what S3 to S18 did for floats, at once: panels in shared memory serve eight warps, asynchronous copies
+ * step      what S3 to S15 did for floats, at once: panels in shared memory serve eight warps, asynchronous copies
  *           bring the next ones meanwhile, a fragment once loaded is multiplied by four others, and blocks walk C in
  *           groups. Lines are padded by 16 bytes, so that the eight that are loaded together are on different banks.
  * covers    nothing: beyond the documents

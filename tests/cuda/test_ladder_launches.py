@@ -131,7 +131,7 @@ def test_gemm_has_the_fields_of_the_struct():
     assert 8 * len(FIELDS) == gemm_launches.GEMM.itemsize
 
 
-@pytest.mark.parametrize("name", ["smem_dbuf", "smem", "naive", "raster", "f32_best"])
+@pytest.mark.parametrize("name", ["smem_dbuf", "smem", "naive", "cpasync", "f32_best"])
 @pytest.mark.parametrize(("m", "n", "k"), SHAPES)
 def test_layouts(run, rng, name, m, n, k):
     """By flags and as views, aligned or not, into a row-major or a column-major C."""
