@@ -25,6 +25,7 @@ _INSTALL = "pip install 'pysimd[cuda-test]'"
 _INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+((?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)\s*(.*?)\s*);")
 _LABEL = re.compile(r"^(\.L_x_\d+):")
 _REGISTERS = re.compile(r"EIATTR_REGCOUNT.*?\.word\s+index.*?\.word\s+(0x[0-9a-f]+)", re.DOTALL)
+_STATIC_SHARED = re.compile(r"^\.nv\.shared\.(?!reserved).*:\n\s+\.zero\s+(\d+)", re.MULTILINE)
 _WIDTHS = ((".128", 16), (".64", 8), (".U16", 2), (".S16", 2), (".U8", 1), (".S8", 1))
 _GLOBAL, _SHARED = ("LDG.", "LD.", "LDGSTS."), ("LDS.", "LDSM.")  # LD: not seen to be global memory
 
@@ -89,11 +90,13 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Code:
-    """The machine code of one kernel; ``registers`` of a thread."""
+    """The machine code of one kernel; ``registers`` of a thread, bytes of static shared memory of a block (with the 1024
+    that the system reserves from sm_90 on)."""
 
     instructions: tuple[Instruction, ...]
     loops: tuple[tuple[Instruction, ...], ...]
     registers: int
+    static_shared_bytes: int = 0
 
     def count(self, *prefixes: str) -> int:
         return sum(x.name.startswith(prefixes) for x in self.instructions)
@@ -121,7 +124,9 @@ def parse(text: str) -> Code:
             target = re.search(r"\.L_x_\d+", operands) if name.startswith("BRA") else None
             if target and target[0] in labels:
                 loops.append(tuple(instructions[labels[target[0]] :]))
-    return Code(tuple(instructions), tuple(loops), int(_REGISTERS.search(text)[1], 16))
+    static = _STATIC_SHARED.search(text)
+    registers = int(_REGISTERS.search(text)[1], 16)
+    return Code(tuple(instructions), tuple(loops), registers, int(static[1]) if static else 0)
 
 
 class CompileError(PysimdError):
