@@ -10,7 +10,7 @@
  * covers    nothing: beyond the documents
  * contract  gemm.cuh; any m, n, k, operands in either layout
  * tile      128 x 256 x 8, 16 x 8 a thread, warp tile 64 x 64
- * regs      999 at most: 128 accumulators, 2 x 24 for fragments; local memory 0
+ * regs      212 at most: 128 accumulators, 2 x 24 for fragments; local memory 0
  * per k     128 FFMA, 24 f32 from shared memory, 6 LDS.128
  * ratio     16*8 / (16+8) = 5.33
  * rounding  one fma per term, k ascending from 0; then one for alpha and one for beta; denormals are kept
@@ -19,7 +19,7 @@
  *           matrix multiplication
  * lanes     1
  * launch    256 threads a block; grid batch * ceil(m/128) * ceil(n/256)
- * smem      72.75 KiB dynamic
+ * smem      72.75 KiB dynamic; at most 73.5 KiB dynamic for other layouts
  */
 #include "panel_loader.cuh"
 #include "tile_loop.cuh"

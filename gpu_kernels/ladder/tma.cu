@@ -8,8 +8,7 @@
  * covers    nothing: beyond the documents
  * contract  gemm.cuh; any m, n, k, operands in either layout
  * tile      128 x 256 x 8, 8 x 16 a thread, warp tile 32 x 128
- * regs      168 at launch, 216 a consumer and 72 a producer on sm_90a: 128 accumulators, 2 x 24 for fragments; local
- *           memory 0
+ * regs      168 at launch, 216 a consumer and 72 a producer: 128 accumulators, 2 x 24 for fragments; local memory 0
  * per k     128 FFMA, 24 f32 from shared memory, 6 LDS.128
  * ratio     8*16 / (8+16) = 5.33
  * rounding  one fma per term, k ascending, the partial tiles of a split tile added in the order of k; then one for
@@ -18,7 +17,7 @@
  * idea      TMA for kernels without tensor cores: cloudrift-ai/emmy
  * lanes     1
  * launch    384 threads a block, 128 of them producers; persistent grid, one block a multiprocessor
- * smem      144 KiB dynamic, 256 bytes more
+ * smem      144 KiB dynamic and 256 bytes static
  */
 #include "tma.cuh"
 #include "warp_specialized.cuh"
@@ -29,22 +28,25 @@ struct TmaProducer {
     static constexpr int ARRIVALS = 1;
     const TensorMap &map_a, &map_b;
 
-    __device__ __forceinline__ void run(const Gemm& p, const Schedule& s, TileScheduler& scheduler,
+    __device__ void load_panel(const Gemm& p, const TileCoordinates& t, int k, u32 panel, u32 full) const {
+        mbarrier_arrive_expect_tx(full, C::STAGE_BYTES);
+        tma_load(panel, map_a, full, t.row * C::Tile::BM, k, p.a_batch ? t.product : 0);
+        tma_load(panel + C::A_BYTES, map_b, full, t.column * C::Tile::BN, k, p.b_batch ? t.product : 0);
+    }
+
+    __device__ __forceinline__ void run(const Gemm& p, const Schedule& s, TileScheduler scheduler,
                                         const PanelRing& ring) const {
         typedef typename C::Tile Tile;
+        u32 parity = 1, stage = 0;
         if (threadIdx.x > CONSUMERS) return;
-        u32 stage = 0, parity = 1;
         WorkTile work;
         while (scheduler.next(s, work)) {
             TileCoordinates t = tile_coordinates<Tile::BM, Tile::BN>(p, s, work.tile);
 #pragma unroll 1
             for (int n = 0; n < work.count; ++n) {
-                u32 panel = ring.panels + stage * C::STAGE_BYTES, full = ring.full + 8 * stage;
-                int k = (work.first + n) * Tile::BK;
                 mbarrier_wait(ring.empty + 8 * stage, parity);
-                mbarrier_arrive_expect_tx(full, C::STAGE_BYTES);
-                tma_load(panel, map_a, full, t.row * Tile::BM, k, p.a_batch ? t.product : 0);
-                tma_load(panel + C::A_BYTES, map_b, full, t.column * Tile::BN, k, p.b_batch ? t.product : 0);
+                load_panel(p, t, (work.first + n) * Tile::BK, ring.panels + stage * C::STAGE_BYTES,
+                           ring.full + 8 * stage);
                 if (++stage == Tile::STAGES) stage = 0, parity ^= 1;
             }
         }

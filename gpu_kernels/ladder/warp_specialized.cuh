@@ -78,7 +78,8 @@ struct Bool {
 };
 
 /* The producers' role: 128 threads load the panels of A and B, by cp.async or through registers (panel_loader.cuh). The
- * consumers load the fragments of one panel more than they multiply: the last arrival at `full` is for that. */
+ * consumers load the fragments of one panel more than they multiply: the producers complete its `full` without a
+ * copy. */
 template <class C>
 struct PanelProducer {
     typedef typename C::LoaderA LoaderA;
@@ -86,7 +87,7 @@ struct PanelProducer {
     static constexpr bool COPIES = LoaderA::ASYNC || LoaderB::ASYNC, STORES = !LoaderA::ASYNC || !LoaderB::ASYNC;
     static constexpr int ARRIVALS = PRODUCERS * (COPIES + STORES);
 
-    __device__ __forceinline__ void run(const Gemm& p, const Schedule& s, TileScheduler& scheduler,
+    __device__ __forceinline__ void run(const Gemm& p, const Schedule& s, TileScheduler scheduler,
                                         const PanelRing& ring) const {
         typedef typename C::Tile Tile;
         typedef typename C::T::Elem Elem;
@@ -123,7 +124,7 @@ struct PanelProducer {
     }
 };
 
-/* Four adjacent elements of a row of C; `left` of them, at most four, exist. */
+/* Four adjacent elements of a row of C, of which only the first `left` exist. */
 template <class T>
 __device__ inline void store_row4(const Gemm& p, typename T::Out* c, const typename T::Out* c0, i64 left,
                                   const typename T::Partial* x) {
@@ -246,7 +247,7 @@ __device__ __forceinline__ void store_tile(const Gemm& p, u32 product, i64 i0, i
 
 /* The consumers' role: 256 threads multiply panels and store tiles. */
 template <class C>
-__device__ __forceinline__ void consume(const Gemm& p, const Schedule& s, TileScheduler& scheduler,
+__device__ __forceinline__ void consume(const Gemm& p, const Schedule& s, TileScheduler scheduler,
                                         const PanelRing& ring) {
     typedef typename C::Tile Tile;
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;

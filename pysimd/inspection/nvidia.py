@@ -90,8 +90,8 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Code:
-    """The machine code of one kernel; ``registers`` of a thread, bytes of static shared memory of a block (with the 1024
-    that the system reserves from sm_90 on)."""
+    """The machine code of one kernel, its registers of a thread, bytes of static shared memory of a block; from sm_90
+    on these include 1024 that CUDA reserves."""
 
     instructions: tuple[Instruction, ...]
     loops: tuple[tuple[Instruction, ...], ...]

@@ -148,7 +148,7 @@ def choose(name, m, n, k, batch=1, processors=132):
 
 
 class TestChoice:
-    """What a device with the 132 multiprocessors of an H200 is given."""
+    """For the 132 multiprocessors of an H200."""
 
     @pytest.mark.parametrize(
         ("m", "n", "k", "block", "cut"),

@@ -97,7 +97,7 @@ def test_high_part_is_rounded_and_the_difference_is_exact():
     for layout in LAYOUTS:
         code = machine.compiled(row.source, ladder_table.split_entry(row, layout), "90a", "ladder")
         assert code.count("LDL", "STL") == 0
-        kept = sum("0xffffe000" in x.text for x in code.instructions)  # 11 bits of the fraction, after rounding
+        kept = sum("0xffffe000" in x.text for x in code.instructions)  # the mask of 11 significant bits, after rounding
         assert kept == 2 * code.count("FFMA") > 0
         assert not [x.name for x in code.instructions if x.name.startswith(("FFMA", "FADD")) and ".FTZ" in x.name]
 
@@ -111,7 +111,7 @@ class Matrices:
         self.data = types.SimpleNamespace(ptr=pointer)
 
 
-def arranged(a, batch=()):
+def call_operands(a, batch=()):
     k = a.shape[-1]
     b = Matrices((k, 64), (128, 2))
     c = Matrices((*batch, a.shape[-2], 64), (a.shape[-2] * 256, 256, 4)[-2 - len(batch) :], itemsize=4)
@@ -135,12 +135,12 @@ def arranged(a, batch=()):
     ],
 )
 def test_what_can_be_mapped(a, expected):
-    assert gemm_tensor.mappable(arranged(a), 0) == expected
+    assert gemm_tensor.mappable(call_operands(a), 0) == expected
 
 
 @pytest.mark.parametrize(("step", "expected"), [(12800, True), (12808, False), (0, True), (-12800, False)])
 def test_steps_of_a_batch(step, expected):
-    assert gemm_tensor.mappable(arranged(Matrices((3, 100, 64), (step, 128, 2)), (3,)), 0) == expected
+    assert gemm_tensor.mappable(call_operands(Matrices((3, 100, 64), (step, 128, 2)), (3,)), 0) == expected
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_steps_of_a_batch(step, expected):
     ],
 )
 def test_what_lies_along_its_rows(a, expected):
-    assert gemm_tensor.along_rows(arranged(a), 0) == expected
+    assert gemm_tensor.along_rows(call_operands(a), 0) == expected
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_what_lies_along_its_rows(a, expected):
     ],
 )
 def test_choice(m, n, k, tile, cluster):
-    """What a device with the 132 multiprocessors of an H200 is given."""
+    """For the 132 multiprocessors of an H200."""
     block = gemm_tensor.choose(ladder_table.BY_NAME["bf16_best"].tensor_blocks, m, n, k, 1, 132)
     assert (block.bn, block.cluster) == (tile, cluster)
 
