@@ -12,7 +12,7 @@
  * idea      selection by shape, as in every BLAS
  * lanes     128
  * launch    384 threads a block, 128 of them producers; persistent grid, clusters of 2 or single blocks
- * smem      225 KiB dynamic, 64 bytes more
+ * smem      225 KiB dynamic and 64 bytes static
  */
 #include "wgmma_bf16.cuh"
 

@@ -15,7 +15,7 @@
  * idea      the packed f16 of A. Atluri, Musings on GEMM (2017), as an outer product
  * lanes     1
  * launch    384 threads a block, 128 of them producers; persistent grid, one block a multiprocessor
- * smem      145.5 KiB dynamic, 256 bytes more; 147 KiB dynamic at most
+ * smem      145.5 KiB dynamic and 256 bytes static; at most 147 KiB dynamic for other layouts
  */
 #include "warp_specialized.cuh"
 

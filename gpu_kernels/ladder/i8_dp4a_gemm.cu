@@ -14,7 +14,7 @@
  * idea      dp4a, k packed by four: A. Atluri, Musings on GEMM (2017)
  * lanes     1
  * launch    384 threads a block, 128 of them producers; persistent grid, one block a multiprocessor
- * smem      97.5 KiB dynamic, 256 bytes more; 99 KiB dynamic at most
+ * smem      97.5 KiB dynamic and 256 bytes static; at most 99 KiB dynamic for other layouts
  */
 #include "warp_specialized.cuh"
 

@@ -17,7 +17,7 @@
  * idea      H. Ootomo, R. Yokota, Recovering single precision accuracy from tensor cores (2022); CUTLASS, example 27
  * lanes     128
  * launch    384 threads a block, 128 of them producers; persistent grid, clusters of 2 or single blocks
- * smem      225 KiB dynamic, 48 bytes more
+ * smem      225 KiB dynamic and 48 bytes static
  */
 #include "wgmma_gemm.cuh"
 #include "tile_loop.cuh"

@@ -5,7 +5,7 @@
  * covers    nothing: beyond the documents
  * contract  gemm.cuh; any m, n, k, operands in either layout, rows at multiples of 16 bytes (others are copied first)
  * tile      128 x 128 x 64, 64 x 128 a warpgroup, twice
- * regs      999 at most: 128 accumulators; local memory 0
+ * regs      160 at most: 128 accumulators; local memory 0
  * per k     1/16 HGMMA.64x128x16, 192 bf16 from shared memory
  * ratio     64*128 / (64+128) = 42.67
  * rounding  products exact, sums of 16 k and more in the tensor core's own order and rounding; one for alpha, one for
@@ -14,7 +14,7 @@
  * idea      warpgroup products: PTX ISA; pranjalssh/fast.cu, matmul_3
  * lanes     128
  * launch    128 threads a block; grid batch * ceil(m/128) * ceil(n/128)
- * smem      33 KiB dynamic, 16 bytes more
+ * smem      33 KiB dynamic and 16 bytes static
  */
 #include "wgmma.cuh"
 

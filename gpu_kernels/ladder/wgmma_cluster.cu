@@ -15,7 +15,7 @@
  * idea      multicast: PTX ISA; pranjalssh/fast.cu, matmul_8
  * lanes     128
  * launch    384 threads a block, 128 of them producers; persistent grid, clusters of 2
- * smem      193 KiB dynamic, 64 bytes more
+ * smem      193 KiB dynamic and 64 bytes static
  */
 #include "wgmma_bf16.cuh"
 

@@ -17,7 +17,7 @@
  * idea      warp specialisation and persistent grid: CUTLASS; pranjalssh/fast.cu, matmul_4 to 7
  * lanes     128
  * launch    384 threads a block, 128 of them producers; persistent grid, one block a multiprocessor
- * smem      193 KiB dynamic, 64 bytes more
+ * smem      193 KiB dynamic and 64 bytes static
  */
 #include "wgmma_bf16.cuh"
 

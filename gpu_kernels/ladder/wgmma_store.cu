@@ -13,7 +13,7 @@
  * idea      stores: pranjalssh/fast.cu, matmul_10
  * lanes     128
  * launch    384 threads a block, 128 of them producers; persistent grid, clusters of 2
- * smem      225 KiB dynamic, 64 bytes more
+ * smem      225 KiB dynamic and 64 bytes static
  */
 #include "wgmma_bf16.cuh"
 
