@@ -3,7 +3,7 @@
 Reads ladder_h200.json and ladder_counters_h200.json in benchmarks/results (made by ``python benchmarks/ladder.py
 --types f32,f16f32,bf16f32 --out ...`` and the same with ``--counters``); writes ladder_h200.png there, and in
 docs/ladder.md the text between the markers ``bench:begin`` and ``bench:end`` and that between ``rung:NAME`` and
-``/rung``, of the rungs that were recorded.
+``/rung``, of the rungs that were recorded. Recorded rungs that the ladder no longer has are left out.
 """
 
 from __future__ import annotations
@@ -34,6 +34,13 @@ OPERANDS = {
     "f16f32": "float16 operands, float32 accumulators",
     "bf16f32": "bfloat16 operands, float32 accumulators",
 }
+
+
+def recorded() -> dict[str, Any]:
+    """ladder_h200.json without rungs that the ladder no longer has, and with the numbers that it has today."""
+    document, numbers = record.read("ladder_h200"), {rung.name: rung.number for rung in pysimd.rungs()}
+    rows = [row for row in document["rows"] if row["number"] is None or row["name"] in numbers]
+    return {**document, "rows": [{**row, "number": numbers.get(row["name"])} for row in rows]}
 
 
 def family(document, types: str) -> list[str]:
@@ -131,7 +138,7 @@ def errors(document: dict[str, Any]) -> str:
 
 def rendered(page: str) -> str:
     """The page with what was recorded."""
-    document, counters = record.read("ladder_h200"), record.read("ladder_counters_h200")
+    document, counters = recorded(), record.read("ladder_counters_h200")
     page = record.replaced(page, overview(document))
     page = record.replaced(page, errors(record.read("tf32x3_error_h200")), "tf32x3-error")
     return re.sub(
@@ -144,7 +151,7 @@ def rendered(page: str) -> str:
 
 def main() -> None:
     PAGE.write_text(rendered(PAGE.read_text()))
-    all_rows = record.read("ladder_h200")["rows"]
+    all_rows = recorded()["rows"]
     for types, name in CHARTS.items():
         rows = [row for row in all_rows if row["types"] == types and row["size"] in CHART_SIZES]
         plots.ladder_bars([SimpleNamespace(**row) for row in rows], record.RESULTS / name)

@@ -15,39 +15,39 @@ DOCUMENTS = {
     "blog": "GEMM optimisation (2023): mysgemm_v1 to mysgemm_v11, the kernels of "
     "yzhaiustc/Optimizing-SGEMM-on-NVIDIA-Turing-GPUs",
 }
-"""The tellings of the ladder that the rungs are made of. Those of the blog are column-major: the swapped call."""
+"""The documents whose kernels the first rungs cover. Those of the blog are column-major: operands swapped."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """A block of producers.cuh: the part of C that it computes, and how.
+    """A block tile of warp_specialized.cuh.
 
     Attributes:
-        mr, nr: sums of a thread.
-        wm, wn: its eight multiplying warps, down and across.
-        lm, ln: their lanes.
+        mr, nr: accumulators of a consumer thread.
+        warps_m, warps_n: the eight consumer warps, down and across the tile.
+        lanes_m, lanes_n: the lanes of a warp, down and across its warp tile.
         stages: panels in shared memory.
-        rate: part of the chain's rate that it multiplies at, measured on an H200 with large products.
-        setmaxnreg: its sums need the registers of the producers, which only sm_90 can hand over.
+        rate: speed with large products on an H200, as a part of the peak; measured.
+        setmaxnreg: the accumulators need registers that the producers release, which only sm_90a can do.
     """
 
     mr: int
     nr: int
-    wm: int
-    wn: int
-    lm: int
-    ln: int
+    warps_m: int
+    warps_n: int
+    lanes_m: int
+    lanes_n: int
     stages: int
     rate: float
     setmaxnreg: bool = False
 
     @property
     def bm(self) -> int:
-        return self.mr * self.wm * self.lm
+        return self.mr * self.warps_m * self.lanes_m
 
     @property
     def bn(self) -> int:
-        return self.nr * self.wn * self.ln
+        return self.nr * self.warps_n * self.lanes_n
 
 
 # fmt: off
@@ -62,16 +62,16 @@ ROW = Block(4, 8, 1, 8, 4, 8, stages=8, rate=0.62)
 
 @dataclass(frozen=True)
 class TensorBlock:
-    """A block that multiplies with wgmma what the tensor memory accelerator brings (wgmma_pipeline.cuh).
+    """A block that multiplies with wgmma what TMA loads (wgmma_gemm.cuh).
 
     Attributes:
-        bm, bn: the tile of C that it computes.
+        bm, bn: its tile of C.
         stages: panels in shared memory.
         threads: of the block.
-        cluster: blocks that share panels of B, their tiles one below the other.
-        persistent: it takes tile after tile.
-        rate: operations of 10^12 a second with large products on an H200, measured: for choosing.
-        least: multiply-adds of a product from which on it is chosen: a cluster is ahead with large products alone.
+        cluster: blocks of a cluster, which share panels of B: their tiles are one below the other.
+        persistent: the grid has as many blocks as the device has multiprocessors, and a block computes several tiles.
+        rate: TFLOP/s with large products on an H200, measured; by it the block is chosen.
+        least: multiply-adds of a product from which on it is chosen: a cluster is faster for large products only.
     """
 
     bm: int
@@ -89,27 +89,27 @@ class Rung:
     """One row.
 
     Attributes:
-        number: place in the ladder: ``S0`` to ``S15`` are those of the documents, ``S16`` onwards go beyond them, ``H``
-            and ``I`` are halves and integers, ``T`` tensor cores.
-        bm, bn: the tile of C that a block computes.
-        bk: steps of k that a block brings into shared memory at a time; None where nothing is brought.
+        number: place in the ladder: ``S0`` to ``S14`` are those of the documents, ``S15`` onwards go beyond them, ``H``
+            and ``I`` are f16 and int8 without tensor cores, ``T`` is tensor cores.
+        bm, bn: block tile: the tile of C that a thread block computes.
+        bk: steps of k of a panel in shared memory; None where no panel is in shared memory.
         tm, tn: elements of C for ``lanes`` threads together.
-        threads: of a block that compute it.
+        threads: of a block, without producers.
         new: what it adds to the rung before.
-        covers: document and kernel, of the kernels that this rung says again.
-        inner: every element of C is summed by itself, so that nothing in registers is used twice.
-        wide: operands whose memory allows it are read in pieces of 16 bytes.
+        covers: (document, kernel) of the kernels that this rung covers.
+        inner: every element of C is an inner product of its own: no element in a register is used twice.
+        wide: aligned operands are read 16 bytes at a time.
         wide_c: so are rows of C written.
         stages: panels in dynamic shared memory; 0 where shared memory is static.
-        line_pad: bytes after each line of those, where they are of 16-bit elements (half_panel.cuh); None where they
-            are of words (feed.cuh).
-        blocks: those of producers.cuh that it chooses from, the one of ``tm`` and ``tn`` first.
-        tensor_blocks: those of wgmma_pipeline.cuh that it chooses from, the one of ``bm`` and ``bn`` first.
-        split_k: tiles may be cut along k (schedule.cuh).
-        fused_fixup: where C is small, their parts are added in the same launch.
-        loads_by_tma: the tensor memory accelerator brings operands that lie along their rows; others are copied first.
-        splits_operands: a launch before it writes the parts of which its operands are sums.
-        stores_by_tma: C is stored by the tensor memory accelerator.
+        line_pad: bytes of padding of a line of 16-bit elements in shared memory (f16_panel.cuh); None for packed
+            words (panel_loader.cuh).
+        blocks: the block tiles of warp_specialized.cuh that it chooses from, first that of ``tm`` and ``tn``.
+        tensor_blocks: the blocks of wgmma_gemm.cuh that it chooses from, first that of ``bm`` and ``bn``.
+        split_k: tiles may be split along k (tile_scheduler.cuh).
+        fused_fixup: where C is small, the same launch adds the partial tiles.
+        loads_by_tma: panels are loaded by TMA, MN-major only: a K-major operand is transposed by a copy first.
+        splits_operands: a first launch writes the two parts of each operand.
+        stores_by_tma: C is stored by TMA.
         roundings: the error is at most ``(k + roundings) u |A| |B|``.
     """
 
@@ -152,126 +152,113 @@ class Rung:
 
     @property
     def loads(self) -> int:
-        """Elements that they read for those, from shared memory or, without it, from global memory."""
+        """Elements that they load for those, from shared memory or, without it, from global memory."""
         return 2 * self.macs if self.inner else self.tm + self.tn
 
 
 # fmt: off
 RUNGS = (
     Rung("S0", "naive_uncoalesced", bm=32, bn=32, bk=None, tm=1, tn=1, threads=1024,
-         new="one element of C a thread; the lanes of a warp go down the rows, each access a line of its own",
+         new="one thread per element of C; the lanes of a warp access different rows: uncoalesced",
          covers=()),
     Rung("S1", "naive", bm=32, bn=32, bk=None, tm=1, tn=1, threads=1024,
-         new="the lanes go along the columns: what a warp accesses together is adjacent",
+         new="coalesced access: the lanes of a warp access adjacent columns",
          covers=(("slides", "sgemm0"), ("blog", "mysgemm_v1"), ("readme", "sgemm_naive_block_tile"))),
     Rung("S2", "smem_conflict", bm=32, bn=32, bk=32, tm=1, tn=1, threads=1024,
-         new="tiles of A and B in shared memory, but B stored so that the lanes of a warp collide on its banks",
+         new="block tiles of A and B in shared memory, but loads of B have bank conflicts",
          covers=(("blog", "mysgemm_v2"), ("blog", "mysgemm_v3"))),
     Rung("S3", "smem", bm=32, bn=32, bk=32, tm=1, tn=1, threads=1024,
-         new="the tile of B row by row: shared memory without conflicts",
+         new="B stored row by row: shared memory without bank conflicts",
          covers=(("slides", "sgemm1"), ("blog", "mysgemm_v4"))),
     Rung("S4", "thread2x2_inner", bm=64, bn=64, bk=32, tm=2, tn=2, threads=1024,
-         new="four elements of C a thread, one inner product after the other: more work a thread, nothing used twice",
+         new="2 x 2 elements of C a thread, one inner product after the other: no reuse in registers",
          covers=(("slides", "sgemm2"),), inner=True),
     Rung("S5", "thread4x1", bm=32, bn=32, bk=32, tm=4, tn=1, threads=256,
-         new="a column of four elements a thread: an element of B, once in a register, serves four rows",
-         covers=(("blog", "mysgemm_v5"),)),
-    Rung("S6", "thread4x1_float4", bm=32, bn=32, bk=32, tm=4, tn=1, threads=256,
-         new="global memory is read in pieces of 16 bytes where rows are aligned",
-         covers=(("slides", "sgemm3"), ("blog", "mysgemm_v6")), wide=True),
-    Rung("S7", "reg2x2_outer", bm=64, bn=64, bk=32, tm=2, tn=2, threads=1024,
-         new="thread2x2_inner with its loops turned: an outer product per k, each element in a register used twice",
+         new="4 x 1 register tile: an element of B in a register is used four times; 16-byte (float4) global loads",
+         covers=(("blog", "mysgemm_v5"), ("blog", "mysgemm_v6"), ("slides", "sgemm3")), wide=True),
+    Rung("S6", "reg2x2_outer", bm=64, bn=64, bk=32, tm=2, tn=2, threads=1024,
+         new="loop interchange: an outer product per k, each element in a register used twice",
          covers=(("slides", "sgemm4"),)),
-    Rung("S8", "reg_generic", bm=64, bn=64, bk=8, tm=4, tn=4, threads=256,
-         new="the outer product with any tile, here 4 x 4 a thread: each element in a register used four times",
+    Rung("S7", "reg_generic", bm=64, bn=64, bk=8, tm=4, tn=4, threads=256,
+         new="outer product with template tile sizes, here 4 x 4 a thread: each element in a register used four times",
          covers=(("kernel 5", "sgemm_blocktiling_2dthreadtiling"), ("readme", "sgemm_v1")),
          entry="{name}<{a}, {b}, {bm}, {bn}, {bk}, {tm}, {tn}>"),
-    Rung("S9", "reg4x4", bm=64, bn=64, bk=16, tm=4, tn=4, threads=256,
-         new="shared and global memory in pieces of 16 bytes, C too",
+    Rung("S8", "reg4x4", bm=64, bn=64, bk=16, tm=4, tn=4, threads=256,
+         new="16-byte (float4) loads from shared memory and 16-byte stores of C",
          covers=(("blog", "mysgemm_v7"), ("slides", "sgemm5")), wide=True, wide_c=True),
-    Rung("S10", "reg4x4_At", bm=64, bn=64, bk=16, tm=4, tn=4, threads=256,
-         new="A turned on its way into shared memory: what an outer product needs of it is adjacent too",
+    Rung("S9", "reg4x4_At", bm=64, bn=64, bk=16, tm=4, tn=4, threads=256,
+         new="A transposed while stored to shared memory: both fragments are 16-byte loads",
          covers=(("slides", "sgemm5, version 6"),), wide=True, wide_c=True),
-    Rung("S11", "reg8x8", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256,
-         new="64 sums a thread: each element from shared memory is used eight times, from global memory 128 times",
+    Rung("S10", "reg8x8", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256,
+         new="8 x 8 register tile, 64 accumulators a thread, in a block tile of 128 x 128",
          covers=(("blog", "mysgemm_v8"),), wide=True, wide_c=True),
-    Rung("S12", "reg8x8_quad", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256,
-         new="the 8 x 8 of a thread as four quarters apart: a warp reads runs of shared memory, without conflicts",
+    Rung("S11", "reg8x8_quad", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256,
+         new="the 8 x 8 of a thread as four 4 x 4 quadrants: no bank conflicts",
          covers=(("readme", "sgemm_v2"),), wide=True, wide_c=True),
-    Rung("S13", "warptile", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256,
-         new="a tile of 32 x 64 for each warp: 96 elements a warp for one k instead of 144",
+    Rung("S12", "warptile", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256,
+         new="warp tiles of 32 x 64: a warp loads 96 different elements per k instead of 144",
          covers=(("blog", "mysgemm_v9"),), wide=True, wide_c=True),
-    Rung("S14", "reg_prefetch", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256,
-         new="the next tile comes into registers while this one is multiplied, and the next fragments likewise",
+    Rung("S13", "reg_prefetch", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256,
+         new="register prefetch: the next panel, and the next fragments, are loaded before this one is multiplied",
          covers=(("blog", "mysgemm_v10"),), wide=True, wide_c=True),
-    Rung("S15", "smem_dbuf", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256,
-         new="two tiles in shared memory: one is stored while the other is read, with one barrier a tile",
+    Rung("S14", "smem_dbuf", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256,
+         new="double-buffered shared memory: one barrier a panel instead of two",
          covers=(("blog", "mysgemm_v11"), ("slides", "sgemv7"), ("readme", "sgemm_v3")), wide=True, wide_c=True),
-    Rung("S16", "cpasync", bm=128, bn=256, bk=8, tm=16, tn=8, threads=256, requires="sm_80", stages=2,
-         new="copies to shared memory that pass no register, so that 128 sums a thread fit, walked to and fro",
+    Rung("S15", "cpasync", bm=128, bn=256, bk=8, tm=16, tn=8, threads=256, requires="sm_80", stages=6,
+         new="cp.async multistage pipeline: copies use no registers, so 16 x 8 a thread fits; grouped raster order",
          covers=(), wide=True, wide_c=True),
-    Rung("S17", "cpasync_multistage", bm=128, bn=256, bk=8, tm=16, tn=8, threads=256, requires="sm_80", stages=6,
-         new="six panels in shared memory: five on their way while one is multiplied",
+    Rung("S16", "producers", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_80", blocks=(WIDE, SQUARE),
+         new="warp specialisation: 4 producer and 8 consumer warps, setmaxnreg; persistent blocks",
          covers=(), wide=True, wide_c=True),
-    Rung("S18", "raster", bm=128, bn=256, bk=8, tm=16, tn=8, threads=256, requires="sm_80", stages=6,
-         new="blocks walk C in groups of eight rows of tiles, which keeps what they share in the L2",
-         covers=(), wide=True, wide_c=True),
-    Rung("S19", "producers", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_80", blocks=(WIDE, SQUARE),
-         new="warps with roles: four bring panels, eight multiply; blocks stay and take tile after tile",
-         covers=(), wide=True, wide_c=True),
-    Rung("S20", "streamk", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_80", blocks=(WIDE, SQUARE),
+    Rung("S17", "streamk", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_80", blocks=(WIDE, SQUARE),
          split_k=True,
-         new="tiles that do not fill the last round are cut along k, so that all multiprocessors end together",
+         new="stream-K: the tiles of the last wave are split along k; a fix-up kernel adds the partial tiles",
          covers=(), wide=True, wide_c=True),
-    Rung("S21", "f32_best", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_80",
+    Rung("S18", "f32_best", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_80",
          blocks=(WIDE, SQUARE, TALL, SMALL, COLUMN, ROW), split_k=True, fused_fixup=True,
-         new="tile and cut from the shape",
+         new="block tile and split along k chosen from the shape; fused fix-up where C is small",
          covers=(), wide=True, wide_c=True),
-    Rung("S22", "tma", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_90a", blocks=(WIDE,), split_k=True,
+    Rung("S19", "tma", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_90a", blocks=(WIDE,), split_k=True,
          loads_by_tma=True,
-         new="panels brought by the tensor memory accelerator, one thread asking for two boxes a panel",
+         new="TMA loads: one producer thread starts two box copies a panel",
          covers=(), wide_c=True),
-    Rung("H2", "h2_gemm", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_80", types="f16",
+    Rung("H1", "h2_gemm", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_80", types="f16",
          blocks=(WIDE, SQUARE, SMALL), split_k=True,
-         new="half precision without tensor cores: words of two halves along k",
+         new="f16 without tensor cores: HFMA2 on pairs along k",
          covers=(), wide=True, wide_c=True),
     Rung("I1", "i8_dp4a_gemm", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256, requires="sm_80", types="i8i32",
          blocks=(SQUARE, SMALL), split_k=True,
-         new="bytes without tensor cores: words of four bytes along k, dp4a",
+         new="int8 without tensor cores: dp4a on groups of four along k",
          covers=(), wide=True, wide_c=True),
     Rung("T1", "wmma_naive", bm=32, bn=32, bk=None, tm=16, tn=16, lanes=32, threads=128, types="f16f32",
-         new="tensor cores: a warp multiplies 16 x 16 by 16 x 16 at once, fragments from global memory",
+         new="tensor cores with WMMA: 16 x 16 of C a warp, fragments from global memory",
          covers=(), wide_c=True),
     Rung("T2", "wmma_smem", bm=128, bn=256, bk=64, tm=64, tn=64, lanes=32, threads=256, requires="sm_80",
          types="f16f32", stages=3, line_pad=16,
-         new="sixteen fragments of sums a warp, panels in shared memory that asynchronous copies bring",
+         new="4 x 4 accumulator fragments a warp, padded panels in shared memory, cp.async multistage pipeline",
          covers=(), wide=True, wide_c=True),
     Rung("T3", "mma_sync", bm=128, bn=256, bk=64, tm=64, tn=64, lanes=32, threads=256, requires="sm_80",
          types="f16f32", stages=3, line_pad=0,
-         new="the instruction itself: fragments at addresses constants apart, lines swizzled instead of padded",
+         new="mma.sync and ldmatrix in PTX, swizzled shared memory instead of padding",
          covers=(), wide=True, wide_c=True),
     Rung("T4", "wgmma", bm=128, bn=128, bk=64, tm=64, tn=128, lanes=128, threads=128, requires="sm_90a",
          types="bf16f32", tensor_blocks=(TensorBlock(128, 128, stages=1, threads=128),),
-         new="a warpgroup multiplies tiles straight from shared memory, where one thread has boxes brought",
+         new="wgmma: a warpgroup multiplies tiles in shared memory that TMA loads",
          covers=()),
-    Rung("T5", "wgmma_producer", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
-         types="bf16f32", tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384),),
-         new="warpgroups with roles: one brings four panels ahead, two multiply 64 x 256 each",
-         covers=(), entry="{name}<{a}, {b}, {bn}, {stages}>"),
-    Rung("T6", "wgmma_persistent", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
+    Rung("T5", "wgmma_persistent", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
          types="bf16f32", tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, persistent=True),),
-         new="blocks stay and take tile after tile, in groups of rows, panels of the next on their way",
+         new="warp specialisation: one producer and two consumer warpgroups of 64 x 256 each; persistent blocks",
          covers=(), entry="{name}<{a}, {b}, {bn}, {stages}>"),
-    Rung("T7", "wgmma_cluster", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
+    Rung("T6", "wgmma_cluster", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
          types="bf16f32", tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, cluster=2, persistent=True),),
-         new="clusters of two blocks: each brings half of B for both",
+         new="2-CTA clusters: each block loads half of B for both, with TMA multicast",
          covers=(), entry="{name}<{a}, {b}, {bn}, {stages}>"),
-    Rung("T8", "wgmma_store", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
+    Rung("T7", "wgmma_store", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
          types="bf16f32", tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, cluster=2, persistent=True),),
          stores_by_tma=True,
-         new="tiles go out by way of shared memory, whole lines at a time, while the next part is written there",
+         new="epilogue through shared memory, with TMA stores",
          covers=(), entry="{name}<{a}, {b}, {bn}, {stages}>"),
-    Rung("T9", "bf16_best", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
+    Rung("T8", "bf16_best", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
          types="bf16f32",
          tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, cluster=2, persistent=True, rate=665,
                                     least=1 << 38),
@@ -279,14 +266,14 @@ RUNGS = (
                         TensorBlock(128, 128, stages=6, threads=384, persistent=True, rate=480),
                         TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=345)),
          stores_by_tma=True,
-         new="tile and cluster from the shape",
+         new="block tile and cluster size chosen from the shape",
          covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {cluster}>"),
-    Rung("T10", "tf32x3", bm=128, bn=128, bk=32, tm=64, tn=128, lanes=128, threads=256, requires="sm_90a",
+    Rung("T9", "tf32x3", bm=128, bn=128, bk=32, tm=64, tn=128, lanes=128, threads=256, requires="sm_90a",
          tensor_blocks=(TensorBlock(128, 128, stages=3, threads=384, cluster=2, persistent=True, rate=110),
                         TensorBlock(128, 128, stages=3, threads=384, persistent=True, rate=100)),
          splits_operands=True, stores_by_tma=True,
          roundings=15,
-         new="floats as sums of two numbers that tensor cores take: three products, and an error like that of float",
+         new="3xTF32: f32 as the sum of two TF32 numbers, three tensor-core products, with an error like that of f32",
          covers=(), entry="{name}<{bn}, {stages}, {cluster}>"),
 )
 # fmt: on
@@ -304,31 +291,32 @@ def layouts(row: Rung) -> tuple[str, ...]:
 
 def entry(row: Rung, a: str, b: str, block: Block | TensorBlock | None = None, fused_fixup: bool = False) -> str:
     """The template instance of a rung for operands of these layouts, and for a block that it chooses from; with
-    ``fused_fixup`` the one whose blocks add the partial tiles themselves."""
+    ``fused_fixup`` the one that adds the partial tiles in the same launch."""
     if row.tensor_blocks:
         x = block or row.tensor_blocks[0]
         return row.entry.format(name=row.name, a=a, b=b, bn=x.bn, stages=x.stages, cluster=x.cluster)
     if row.blocks:
         x = block or row.blocks[0]
         name = f"{row.name}_fused_fixup" if fused_fixup else row.name
-        return f"{name}<{a}, {b}, {x.mr}, {x.nr}, {x.wm}, {x.wn}, {x.lm}, {x.ln}, {x.stages}>"
+        return f"{name}<{a}, {b}, {x.mr}, {x.nr}, {x.warps_m}, {x.warps_n}, {x.lanes_m}, {x.lanes_n}, {x.stages}>"
     return row.entry.format(name=row.name, a=a, b=b, bm=row.bm, bn=row.bn, bk=row.bk, tm=row.tm, tn=row.tn)
 
 
 def fixup_entry(row: Rung, block: Block) -> str:
-    """The template instance that adds the parts of tiles that were cut."""
+    """The template instance that adds the partial tiles of split tiles."""
     return f"{row.name}_fixup<{block.bm}, {block.bn}>"
 
 
 def split_entry(row: Rung, layout: str) -> str:
-    """The template instance that writes the parts of an operand."""
+    """The template instance that writes the two parts of an operand."""
     return f"{row.name}_split<{layout}>"
 
 
 def dynamic_shared_bytes(row: Rung, a: str, b: str, block: Block | TensorBlock | None = None) -> int:
-    """Shared memory that an instance is launched with: panels. 0: it is all static."""
+    """Dynamic shared memory of an instance in bytes: its panels, and the boxes of C for TMA stores; 0 where it has only
+    static shared memory."""
     if row.tensor_blocks:
-        x = block or row.tensor_blocks[0]  # from a multiple of 1 KiB on
+        x = block or row.tensor_blocks[0]  # aligned to 1 KiB
         return (
             1024
             + x.stages * row.bk * (x.bm + x.bn) * (8 if row.splits_operands else 2)
@@ -342,11 +330,11 @@ def dynamic_shared_bytes(row: Rung, a: str, b: str, block: Block | TensorBlock |
         return row.stages * sum(count * (2 * length + row.line_pad) for count, length in lines)
     x = block or (row.blocks[0] if row.blocks else row)
     rows = x.bm + x.bn + sum(4 for layout in (a, b) if layout.startswith("K_MAJOR"))
-    return x.stages * 8 * rows * 4  # of eight words of k
+    return x.stages * 8 * rows * 4  # 8 words of k, 4 bytes each
 
 
 def row_major(row: Rung) -> tuple[str, str]:
-    """The layouts of A and B of a row-major call, aligned where the rung makes use of it."""
+    """The layouts of A and B of a row-major call, aligned where the rung has an instance for that."""
     if row.loads_by_tma:
         return "MN_MAJOR", "MN_MAJOR"
     return ("K_MAJOR_VEC4", "MN_MAJOR_VEC4") if row.wide else ("K_MAJOR", "MN_MAJOR")

@@ -10,7 +10,7 @@
  */
 #include "ladder/vector.cuh"
 #include "ladder/word.cuh"
-#include "ladder/async.cuh"
+#include "ladder/shared_memory.cuh"
 #include "ladder/tile_loop.cuh"
 
 template <class T, int MR, int NR, int WM, int WN, int LM, int LN>
@@ -24,17 +24,17 @@ __global__ void __launch_bounds__(256, 1) tile_rate(const u32* words, u32* out, 
     u32 at_b = shared_address(panels) + (BK * BM + warp % WN * LN * NR + lane % LN * 4) * 4;
     typename T::Acc acc[MR][NR] = {};
     u32 a[2][MR], b[2][NR];
-    fragment<MR, 4 * LM>(a[0], at_a);
-    fragment<NR, 4 * LN>(b[0], at_b);
+    load_fragment<MR, 4 * LM>(a[0], at_a);
+    load_fragment<NR, 4 * LN>(b[0], at_b);
 #pragma unroll 1
     for (int n = 0; n < iterations; ++n)
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
-            fragment<MR, 4 * LM>(a[(k + 1) % 2], at_a + (k + 1) % BK * BM * 4);
-            fragment<NR, 4 * LN>(b[(k + 1) % 2], at_b + (k + 1) % BK * BN * 4);
-            rank1<T>(acc, a[k % 2], b[k % 2]);
+            load_fragment<MR, 4 * LM>(a[(k + 1) % 2], at_a + (k + 1) % BK * BM * 4);
+            load_fragment<NR, 4 * LN>(b[(k + 1) % 2], at_b + (k + 1) % BK * BN * 4);
+            rank1_update<T>(acc, a[k % 2], b[k % 2]);
         }
-    typename T::Part all = T::part(acc[0][0]);
-    each<0, MR * NR>([&](int i) { all = T::add(all, T::part(acc[i / NR][i % NR])); });
+    typename T::Partial all = T::partial(acc[0][0]);
+    unrolled<0, MR * NR>([&](int i) { all = T::add(all, T::partial(acc[i / NR][i % NR])); });
     out[blockIdx.x * blockDim.x + threadIdx.x] = *(const u32*)&all;
 }

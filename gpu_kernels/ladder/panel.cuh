@@ -1,74 +1,78 @@
-/* panel.cuh: the part of one operand that a block multiplies at a time, on its way from global to shared memory. */
+/* panel.cuh: a panel of one operand, from global memory through registers to shared memory. */
+#include "gemm.cuh"
 
-/* R rows of A, or columns of B, by K steps of k, brought by THREADS threads. What lies outside the operand is 0 and is
- * not read. The way has two halves, so that a rung can do something else between them: load() to registers, store_*()
- * from there to shared memory. */
+/* R rows of A, or columns of B, by K steps of k, loaded by THREADS threads. Elements outside the operand are 0 and are
+ * not read. load() reads global memory into registers, store_*() writes them to shared memory: a rung can multiply
+ * between the two. */
 template <int R, int K, int THREADS, Layout L>
 struct Panel {
-    static constexpr int W = width(L), LINES = k_major(L) ? R : K, LINE = (k_major(L) ? K : R) / W;
-    static constexpr int STEP = THREADS / LINE, PIECES = LINES / STEP;
-    static_assert(THREADS % LINE == 0 && LINES % STEP == 0, "every thread brings the same number of pieces");
+    /* A line is contiguous in global memory; a thread loads a vector of W elements of every LINE_STEP-th line. */
+    static constexpr int W = width(L), LINES = k_major(L) ? R : K, LINE_VECTORS = (k_major(L) ? K : R) / W;
+    static constexpr int LINE_STEP = THREADS / LINE_VECTORS, VECTORS = LINES / LINE_STEP;
+    static_assert(THREADS % LINE_VECTORS == 0 && LINES % LINE_STEP == 0, "every thread loads as many vectors");
 
-    /* Length of a row of R elements in shared memory. Where a panel is turned on its way, 4 more put the elements that
-     * a warp stores at once on different banks, and keep rows aligned to 16 bytes. */
-    static constexpr int PADDED = R + (k_major(L) ? 4 : 0);
+    /* Pitch of a row of R elements in shared memory. A panel that is transposed while storing gets 4 elements of
+     * padding: the elements that a warp stores together are then on different banks, and rows stay aligned to 16
+     * bytes. */
+    static constexpr int PITCH = R + (k_major(L) ? 4 : 0);
 
     const float* from;
     i64 step, next;
-    int line, along, r_left; /* rows (columns) that exist, from this thread's first on */
-    float x[PIECES][W];
+    int line, along, rows_left; /* rows (columns) that exist, from this thread's first on */
+    float x[VECTORS][W];
 
     /* Rows (columns) tile * R, ... of `count`. */
     __device__ Panel(const float* operand, i64 ld, u32 tile, i64 count)
-        : step(STEP * ld), next(k_major(L) ? K : K * ld) {
+        : step(LINE_STEP * ld), next(k_major(L) ? K : K * ld) {
         i64 first = (i64)tile * R;
-        line = (int)threadIdx.x / LINE;
-        along = (int)threadIdx.x % LINE * W;
+        line = (int)threadIdx.x / LINE_VECTORS;
+        along = (int)threadIdx.x % LINE_VECTORS * W;
         int rows = count - first < R ? (int)(count - first) : R;
-        r_left = rows - (k_major(L) ? line : along);
+        rows_left = rows - (k_major(L) ? line : along);
         from = operand + (k_major(L) ? (first + line) * ld + along : line * ld + first + along);
     }
 
-    /* The next K steps into registers; `left` steps are left. */
-    __device__ void load(i64 left) {
+    /* The next K steps into registers; k_left steps exist. */
+    __device__ void load(i64 k_left) {
 #pragma unroll
-        for (int p = 0; p < PIECES; ++p) {
-            int k = k_major(L) ? along : line + p * STEP;
-            bool inside = (k_major(L) ? p * STEP : 0) < r_left && k < left;
+        for (int v = 0; v < VECTORS; ++v) {
+            int k = k_major(L) ? along : line + v * LINE_STEP;
+            bool inside = (k_major(L) ? v * LINE_STEP : 0) < rows_left && k < k_left;
             if constexpr (W == 4) {
                 if (inside)
-                    load4(x[p], from + p * step);
+                    load4(x[v], from + v * step);
                 else
-                    x[p][0] = x[p][1] = x[p][2] = x[p][3] = 0;
+                    x[v][0] = x[v][1] = x[v][2] = x[v][3] = 0;
             } else {
-                x[p][0] = inside ? __ldg(from + p * step) : 0;
+                x[v][0] = inside ? __ldg(from + v * step) : 0;
             }
         }
         from += next;
     }
 
-    /* Element (r, k) to to[k * LD + r]: what an outer product reads, adjacent along R. */
+    /* Element (r, k) to to[k * LD + r]: the elements of an outer product are contiguous. */
     template <int LD>
-    __device__ void store_by_k(float* to) const {
+    __device__ void store_mn_major(float* to) const {
         store<!k_major(L), LD>(to);
     }
 
     /* Element (r, k) to to[r * LD + k]. */
     template <int LD>
-    __device__ void store_by_r(float* to) const {
+    __device__ void store_k_major(float* to) const {
         store<k_major(L), LD>(to);
     }
 
-    template <bool AS_IT_LIES, int LD>
+    /* SAME_ORDER: as in global memory; else transposed. */
+    template <bool SAME_ORDER, int LD>
     __device__ void store(float* to) const {
 #pragma unroll
-        for (int p = 0; p < PIECES; ++p) {
-            int here = line + p * STEP;
-            if constexpr (AS_IT_LIES && W == 4) {
-                write4(to + here * LD + along, x[p]);
+        for (int v = 0; v < VECTORS; ++v) {
+            int here = line + v * LINE_STEP;
+            if constexpr (SAME_ORDER && W == 4) {
+                write4(to + here * LD + along, x[v]);
             } else {
 #pragma unroll
-                for (int w = 0; w < W; ++w) to[AS_IT_LIES ? here * LD + along + w : (along + w) * LD + here] = x[p][w];
+                for (int w = 0; w < W; ++w) to[SAME_ORDER ? here * LD + along + w : (along + w) * LD + here] = x[v][w];
             }
         }
     }

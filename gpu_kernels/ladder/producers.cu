@@ -1,32 +1,27 @@
-/* producers, S19: warps with roles: four bring panels, eight multiply.
+/* producers, S16: warp specialisation, persistent blocks.
  *
- * step      the loop that multiplies is nothing but multiply-adds and loads; blocks stay and take tile after tile, and
- *           the panels of the next are on their way while one is stored. On sm_90 the producers give registers away;
- *           elsewhere, where that cannot be, the tile is 128 x 128, 8 x 8 a thread.
+ * step      four producer warps load panels, eight consumer warps multiply: their main loop contains only
+ *           multiply-adds, loads from shared memory and mbarriers. Blocks are persistent: the panels of the next tile
+ *           are loaded while one is stored. On sm_90a the producers release registers to the consumers (setmaxnreg);
+ *           other architectures, which cannot do that, take a tile of 128 x 128, 8 x 8 a thread.
  * covers    nothing: beyond the documents
  * contract  gemm.cuh; any m, n, k, operands in either layout
- * tile      128 x 256 x 8, 8 x 16 a thread, in warp tiles of 32 x 128
- * regs      216 a multiplying thread (sm_90a): 128 sums, 2 x 24 of fragments; 72 a producer; local memory 0
- * per k     128 FFMA  24 floats from shared memory, 6 LDS.128
+ * tile      128 x 256 x 8, 8 x 16 a thread, warp tile 32 x 128
+ * regs      168 at launch, 216 a consumer and 72 a producer on sm_90a: 128 accumulators, 2 x 24 for fragments; local
+ *           memory 0
+ * per k     128 FFMA, 24 f32 from shared memory, 6 LDS.128
  * ratio     8*16 / (8+16) = 5.33
  * rounding  one fma per term, k ascending from 0; then one for alpha and one for beta; denormals are kept
  * needs     sm_80
  * idea      warp specialisation, persistent blocks: CUTLASS
  * lanes     1
- * launch    384 threads a block, 128 of them producers; a grid of as many blocks as the device has multiprocessors
- * smem      up to 147 KiB, dynamic
+ * launch    384 threads a block, 128 of them producers; persistent grid, one block a multiprocessor
+ * smem      145.5 KiB dynamic and 256 bytes static; at most 147 KiB dynamic for other layouts
  */
-#include "vector.cuh"
-#include "gemm.cuh"
-#include "word.cuh"
-#include "async.cuh"
-#include "feed.cuh"
-#include "schedule.cuh"
-#include "tile_loop.cuh"
-#include "producers.cuh"
+#include "warp_specialized.cuh"
 
 template <Layout LA, Layout LB, int... TILE>
 __global__ void __launch_bounds__(PRODUCERS + CONSUMERS, 1)
     producers(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s) {
-    products<F32, false, LA, LB, TILE...>(p, s);
+    warp_specialized_gemm<Config<F32, LA, LB, BlockTile<TILE...>>>(p, s);
 }

@@ -1,22 +1,20 @@
-/* reg2x2_outer, S7: four elements of C a thread, one outer product per k.
+/* reg2x2_outer, S6: 2 x 2 elements of C a thread, one outer product per k.
  *
- * step      the loops of thread2x2_inner change places, and nothing else: for each k two floats of A and two of B are
- *           taken into registers, and each is used twice. Half the reads from shared memory.
+ * step      the loops of thread2x2_inner are interchanged, nothing else: for each k two elements of A and two of B are
+ *           loaded into registers, and each is used twice. Half the loads from shared memory.
  * covers    slides sgemm4
  * contract  gemm.cuh; any m, n, k, operands in either layout
- * tile      64 x 64 x 32, 2 x 2 a thread, 32 apart
- * regs      59 at most; local memory 0
- * per k     4 FFMA  4 floats from shared memory
+ * tile      64 x 64 x 32, 2 x 2 a thread
+ * regs      59 at most: 4 accumulators; local memory 0
+ * per k     4 FFMA, 4 f32 from shared memory
  * ratio     2*2 / (2+2) = 1.00
  * rounding  one fma per term, k ascending from 0; then one for alpha and one for beta; denormals are kept
  * needs     sm_75
- * idea      A. Atluri, Musings on GEMM (2017): the outer product needs fewer loads than the inner one
+ * idea      A. Atluri, Musings on GEMM (2017): the outer product needs fewer loads than the inner product
  * lanes     1
  * launch    1024 threads a block; grid batch * ceil(m/64) * ceil(n/64)
- * smem      16 KiB
+ * smem      16 KiB and 12 bytes of tile coordinates
  */
-#include "vector.cuh"
-#include "gemm.cuh"
 #include "panel.cuh"
 #include "fragment.cuh"
 
@@ -24,22 +22,22 @@ template <Layout LA, Layout LB>
 __global__ void __launch_bounds__(1024) reg2x2_outer(const Gemm p) {
     constexpr int BM = 64, BN = 64, BK = 32, THREADS = 1024;
     __shared__ __align__(16) float as[BM * BK], bs[BK * BN];
-    const Tile& t = tile_of<BM, BN>(p);
+    const TileCoordinates& t = tile_coordinates<BM, BN>(p);
     Panel<BM, BK, THREADS, LA> a(p.a + t.product * p.a_batch, p.lda, t.row, p.m);
     Panel<BN, BK, THREADS, LB> b(p.b + t.product * p.b_batch, p.ldb, t.column, p.n);
     int row = threadIdx.x / 32, column = threadIdx.x % 32;
-    float sum[2][2] = {};
-    for (i64 left = p.k; left > 0; left -= BK) {
-        a.load(left);
-        b.load(left);
-        a.template store_by_r<BK>(as);
-        b.template store_by_k<BN>(bs);
+    float acc[2][2] = {};
+    for (i64 k_left = p.k; k_left > 0; k_left -= BK) {
+        a.load(k_left);
+        b.load(k_left);
+        a.template store_k_major<BK>(as);
+        b.template store_mn_major<BN>(bs);
         __syncthreads();
 #pragma unroll 8
         for (int k = 0; k < BK; ++k) {
             float fa[2] = {as[row * BK + k], as[(row + 32) * BK + k]};
             float fb[2] = {bs[k * BN + column], bs[k * BN + column + 32]};
-            update(sum, fa, fb);
+            rank1_update(acc, fa, fb);
         }
         __syncthreads();
     }
@@ -47,5 +45,5 @@ __global__ void __launch_bounds__(1024) reg2x2_outer(const Gemm p) {
 #pragma unroll
     for (int r = 0; r < 2; ++r)
 #pragma unroll
-        for (int s = 0; s < 2; ++s) store_row<1>(p, t.product, i + 32 * r, j + 32 * s, &sum[r][s]);
+        for (int s = 0; s < 2; ++s) store_row<1>(p, t.product, i + 32 * r, j + 32 * s, &acc[r][s]);
 }

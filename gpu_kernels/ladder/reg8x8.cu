@@ -1,22 +1,20 @@
-/* reg8x8, S11: 8 x 8 a thread, block tile 128 x 128.
+/* reg8x8, S10: 8 x 8 a thread, block tile 128 x 128.
  *
- * step      64 sums in registers instead of 16: a float from shared memory is used eight times, one from global memory
+ * step      64 accumulators instead of 16: an element from shared memory is used eight times, one from global memory
  *           128 times.
  * covers    blog mysgemm_v8
  * contract  gemm.cuh; any m, n, k, operands in either layout
  * tile      128 x 128 x 8, 8 x 8 a thread
- * regs      128 at most, so that two blocks share a multiprocessor; local memory 0
- * per k     64 FFMA  16 floats from shared memory, 4 LDS.128
+ * regs      128 at most: 64 accumulators, two blocks a multiprocessor; local memory 0
+ * per k     64 FFMA, 16 f32 from shared memory, 4 LDS.128
  * ratio     8*8 / (8+8) = 4.00
  * rounding  one fma per term, k ascending from 0; then one for alpha and one for beta; denormals are kept
  * needs     sm_75
  * idea      the register tile as large as the registers of two blocks allow
  * lanes     1
  * launch    256 threads a block; grid batch * ceil(m/128) * ceil(n/128)
- * smem      8.1 KiB (rows of 132 floats for an operand that is turned on its way)
+ * smem      8.125 KiB and 12 bytes of tile coordinates; at most 8.25 KiB for other layouts
  */
-#include "vector.cuh"
-#include "gemm.cuh"
 #include "panel.cuh"
 #include "fragment.cuh"
 
@@ -26,26 +24,26 @@ __global__ void __launch_bounds__(256, 2) reg8x8(const Gemm p) {
     constexpr int GAP_M = 4, GAP_N = 4;
     typedef Panel<BM, BK, THREADS, LA> PanelA;
     typedef Panel<BN, BK, THREADS, LB> PanelB;
-    __shared__ __align__(16) float as[BK * PanelA::PADDED], bs[BK * PanelB::PADDED];
-    const Tile& t = tile_of<BM, BN>(p);
+    __shared__ __align__(16) float as[BK * PanelA::PITCH], bs[BK * PanelB::PITCH];
+    const TileCoordinates& t = tile_coordinates<BM, BN>(p);
     PanelA a(p.a + t.product * p.a_batch, p.lda, t.row, p.m);
     PanelB b(p.b + t.product * p.b_batch, p.ldb, t.column, p.n);
     int row = threadIdx.x / 16 * TM, column = threadIdx.x % 16 * TN;
-    float sum[TM][TN] = {};
-    for (i64 left = p.k; left > 0; left -= BK) {
-        a.load(left);
-        b.load(left);
-        a.template store_by_k<PanelA::PADDED>(as);
-        b.template store_by_k<PanelB::PADDED>(bs);
+    float acc[TM][TN] = {};
+    for (i64 k_left = p.k; k_left > 0; k_left -= BK) {
+        a.load(k_left);
+        b.load(k_left);
+        a.template store_mn_major<PanelA::PITCH>(as);
+        b.template store_mn_major<PanelB::PITCH>(bs);
         __syncthreads();
-#pragma unroll 4 /* all eight at once would want more registers than two blocks leave */
+#pragma unroll 4 /* all eight k need more registers than two blocks leave a thread */
         for (int k = 0; k < BK; ++k) {
             float fa[TM], fb[TN];
-            read_fragment<TM, GAP_M>(fa, as + k * PanelA::PADDED + row);
-            read_fragment<TN, GAP_N>(fb, bs + k * PanelB::PADDED + column);
-            update(sum, fa, fb);
+            load_fragment<TM, GAP_M>(fa, as + k * PanelA::PITCH + row);
+            load_fragment<TN, GAP_N>(fb, bs + k * PanelB::PITCH + column);
+            rank1_update(acc, fa, fb);
         }
         __syncthreads();
     }
-    store_fragment<GAP_M, GAP_N>(p, t.product, (i64)t.row * BM + row, (i64)t.column * BN + column, sum);
+    store_thread_tile<GAP_M, GAP_N>(p, t.product, (i64)t.row * BM + row, (i64)t.column * BN + column, acc);
 }

@@ -1,153 +1,137 @@
-/* tf32x3, T10: float products on tensor cores, with an error like that of float.
+/* tf32x3, T9: 3xTF32: f32 products on tensor cores, with an error like that of f32.
  *
- * step      a float as two numbers of 11 bits, high + low, and A B = high high + (high low + low high): three products
- *           of tensor cores, which take 11 bits, for one. A first kernel writes the parts, both along k, since a
- *           turned tile is only for 16 bits. Tensor cores drop what does not fit when they add, always towards 0:
- *           so they add 32 k at a time, the small terms first, and registers add those sums, rounding as float does.
- *           Opt-in: an element with |x| near 2^128 or that is infinite may give NaN; parts below 2^-126 may be lost.
+ * step      an f32 as two numbers of 11 bits, high + low, and A B = high high + (high low + low high): three products
+ *           on tensor cores, which read 11 bits, for one. A first kernel writes the parts, K-major, since wgmma
+ *           transposes 16-bit operands only. Tensor cores truncate when they add: so they accumulate 32 k at a time,
+ *           the small terms first, and registers add those results, rounding as f32 does. Opt-in: an element with |x|
+ *           near 2^128 or infinity may give NaN; parts below 2^-126 may be lost.
  * covers    nothing: beyond the documents
  * contract  gemm.cuh; any m, n, k, operands in either layout; error at most (k + 15) 2^-24 |A| |B|
  * tile      128 x 128 x 32, 64 x 128 a warpgroup
- * regs      232 a multiplying thread, of them 64 sums and twice 64 of 32 k; 40 in the warpgroup that brings; local
- *           memory 0
- * per k     3 wgmma m64n128k8 for 8 k, 64 + 128 elements a k
- * ratio     64*128 / (64+128) = 42.67
+ * regs      168 at launch, 232 a consumer and 40 a producer: 64 accumulators, 2 x 64 for panels; local memory 0
+ * per k     3/8 HGMMA.64x128x8, 576 tf32 from shared memory
+ * ratio     64*128 / (64+128) = 42.67 for each of 3 products
  * rounding  parts to nearest; sums of 32 k by the tensor cores; those to nearest, k ascending; one for alpha, one for
  *           beta
  * needs     sm_90a
  * idea      H. Ootomo, R. Yokota, Recovering single precision accuracy from tensor cores (2022); CUTLASS, example 27
  * lanes     128
- * launch    384 threads a block, 128 of them for one that brings; as many blocks as the device has multiprocessors, in
- *           clusters of two or alone
- * smem      225 KiB, dynamic
+ * launch    384 threads a block, 128 of them producers; persistent grid, clusters of 2 or single blocks
+ * smem      225 KiB dynamic and 48 bytes static
  */
-#include "vector.cuh"
-#include "gemm.cuh"
-#include "schedule.cuh"
-#include "async.cuh"
-#include "tma.cuh"
-#include "wgmma.cuh"
-#include "ring.cuh"
+#include "wgmma_gemm.cuh"
 #include "tile_loop.cuh"
 
-/* An operand and its parts: products of `rows` rows of k elements, high parts then low parts, `pitch` from row to
- * row. */
+/* An operand and its two parts: products of `rows` rows of k elements, all high parts and then all low parts of a
+ * product, `pitch` elements from row to row. */
 struct Split {
     const float* x;
     float* parts;
     i64 rows, k, ld, batch, products, pitch;
 };
 
-__device__ inline float high_part(float x) {
-    u32 high;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(high) : "f"(x));
-    return __uint_as_float(high);
+/* The nearest TF32 number. */
+__device__ inline float to_tf32(float x) {
+    u32 bits;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+    return __uint_as_float(bits);
 }
 
+/* Writes the parts of an operand, K-major; an MN-major operand is transposed in shared memory. */
 template <Layout L>
 __global__ void __launch_bounds__(256) tf32x3_split(const __grid_constant__ Split s) {
     constexpr int EDGE = 32;
-    __shared__ float turned[EDGE][EDGE + 1];
-    i64 down = (s.rows + EDGE - 1) / EDGE, across = (s.k + EDGE - 1) / EDGE;
+    __shared__ float transposed[EDGE][EDGE + 1];
+    i64 tile_rows = (s.rows + EDGE - 1) / EDGE, tile_columns = (s.k + EDGE - 1) / EDGE;
     int x = threadIdx.x % EDGE, y = threadIdx.x / EDGE;
-    for (i64 tile = blockIdx.x; tile < s.products * down * across; tile += gridDim.x) {
-        i64 product = tile / (down * across), row = tile / across % down * EDGE, k = tile % across * EDGE;
+    for (i64 tile = blockIdx.x; tile < s.products * tile_rows * tile_columns; tile += gridDim.x) {
+        i64 product = tile / (tile_rows * tile_columns);
+        i64 row = tile / tile_columns % tile_rows * EDGE, k = tile % tile_columns * EDGE;
         const float* from = s.x + product * s.batch;
         if constexpr (!k_major(L)) {
             __syncthreads();
             for (int i = y; i < EDGE; i += 8)
-                if (row + x < s.rows && k + i < s.k) turned[x][i] = from[row + x + (k + i) * s.ld];
+                if (row + x < s.rows && k + i < s.k) transposed[x][i] = from[row + x + (k + i) * s.ld];
             __syncthreads();
         }
         float* to = s.parts + 2 * product * s.rows * s.pitch + k + x;
 #pragma unroll
         for (int i = y; i < EDGE; i += 8) {
             if (row + i >= s.rows || k + x >= s.k) continue;
-            float value = k_major(L) ? from[(row + i) * s.ld + k + x] : turned[i][x], high = high_part(value);
+            float value = k_major(L) ? from[(row + i) * s.ld + k + x] : transposed[i][x], high = to_tf32(value);
             to[(row + i) * s.pitch] = high;
-            to[(row + i + s.rows) * s.pitch] = high_part(multiply_add(-1.0f, high, value));
+            to[(row + i + s.rows) * s.pitch] = to_tf32(multiply_add(-1.0f, high, value));
         }
     }
 }
+
+/* A stage holds the high and the low part of a panel of A, then those of B. */
+template <int BN_, int STAGES, int CLUSTER_>
+struct SplitTf32 {
+    static constexpr int BN = BN_, CLUSTER = CLUSTER_, K = 32;
+    static constexpr int A_BYTES = BLOCK_M * K * 4, B_BYTES = BN * K * 4;
+    typedef TmaPipeline<STAGES, 2 * (A_BYTES + B_BYTES), CLUSTER> Pipeline;
+
+    __device__ __forceinline__ static void load_panel(const PanelSource& source, int n, const Pipeline& pipeline) {
+#pragma unroll
+        for (int low = 0; low < 2; ++low) {
+            u32 a = pipeline.panel() + low * A_BYTES;
+            u32 b = pipeline.panel() + 2 * A_BYTES + low * B_BYTES + source.rank * (B_BYTES / CLUSTER);
+            tma_load(a, source.map_a, pipeline.full_barrier(), n * K, source.row, 2 * source.product_a + low);
+            tma_load_cluster<CLUSTER>(b, source.map_b, pipeline.full_barrier(), n * K, source.column,
+                                      2 * source.product_b + low);
+        }
+    }
+
+    /* Issues the three products of a panel into accumulators of its own, the small terms first. */
+    __device__ __forceinline__ static void multiply_panel(u32 group, Pipeline& pipeline, float (&acc)[BN / 2]) {
+        pipeline.consumer_wait();
+        u64 a = matrix_descriptor(pipeline.panel() + group * (64 * K * 4));
+        u64 b = matrix_descriptor(pipeline.panel() + 2 * A_BYTES);
+        constexpr u64 LOW_A = A_BYTES >> 4, LOW_B = B_BYTES >> 4, K8_STEP = 32 >> 4;
+        wgmma_fence();
+#pragma unroll
+        for (int k = 0; k < K / 8; ++k) {
+            wgmma_tf32(acc, a + k * K8_STEP, b + k * K8_STEP + LOW_B, k);
+            wgmma_tf32(acc, a + k * K8_STEP + LOW_A, b + k * K8_STEP, 1);
+        }
+#pragma unroll
+        for (int k = 0; k < K / 8; ++k) wgmma_tf32(acc, a + k * K8_STEP, b + k * K8_STEP, 1);
+        wgmma_commit();
+        pipeline.advance();
+    }
+
+    /* Two panels an iteration, and no wgmma in flight from one iteration to the next: accumulators in flight must keep
+     * their registers, or the compiler waits after every wgmma. Meanwhile the other warpgroup uses the tensor cores. */
+    template <class Store>
+    __device__ __forceinline__ static void consume(const ClusterTiles<SplitTf32>& tiles, int count, u32 group,
+                                                   Pipeline& pipeline, const Store& store) {
+        u32 oldest = 0;
+        auto add = [&](float(&acc)[BN / 2], float(&panel_acc)[BN / 2]) {
+            wgmma_completed(panel_acc);
+            pipeline.consumer_release(oldest);
+            if (++oldest == STAGES) oldest = 0;
+            unrolled<0, BN / 2>([&](int i) { acc[i] = multiply_add(1.0f, panel_acc[i], acc[i]); });
+        };
+        for (int tile = tiles.first; tile < count; tile += tiles.step) {
+            float acc[BN / 2] = {}, even[BN / 2], odd[BN / 2];
+#pragma unroll 1
+            for (int n = 0; n < tiles.panels; n += 2) {
+                multiply_panel(group, pipeline, even);
+                multiply_panel(group, pipeline, odd);
+                wgmma_wait<1>();
+                add(acc, even);
+                wgmma_wait<0>();
+                add(acc, odd);
+            }
+            store(tile, acc);
+        }
+    }
+};
 
 template <int BN, int STAGES, int CLUSTER>
 __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(384, 1)
     tf32x3(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s, const __grid_constant__ TensorMap map_a,
            const __grid_constant__ TensorMap map_b, const __grid_constant__ TensorMap map_c) {
-    constexpr int K = 32, A_BYTES = BLOCK_M * K * 4, B_BYTES = BN * K * 4;
-    extern __shared__ u32 memory[];
-    __shared__ u64 barriers[2 * STAGES];
-    Ring<STAGES, 2 * (A_BYTES + B_BYTES), CLUSTER> ring(memory, barriers);
-    u32 boxes = ring.panels + STAGES * 2 * (A_BYTES + B_BYTES) + threadIdx.x / WARPGROUP * STORE_BOXES * STORE_BYTES;
-    u32 group = threadIdx.x / WARPGROUP, rank = CLUSTER > 1 ? block_of_cluster() : 0;
-    int count = (int)s.panels, first = blockIdx.x / CLUSTER, step = gridDim.x / CLUSTER;
-
-    if (group == GROUPS) {
-        warpgroup_registers<true>();
-        if (threadIdx.x == GROUPS * WARPGROUP) {
-            for (int tile = first; tile < (int)s.tiles; tile += step) {
-                Place t = place_of<BLOCK_M * CLUSTER, BN>(p, s, tile);
-                int row = (t.row * CLUSTER + rank) * BLOCK_M, column = t.column * BN + rank * (BN / CLUSTER);
-                int product_a = p.a_batch ? t.product : 0, product_b = p.b_batch ? t.product : 0;
-#pragma unroll 1
-                for (int n = 0; n < count; ++n) {
-                    ring.wait_for_place();
-#pragma unroll
-                    for (int low = 0; low < 2; ++low) {
-                        u32 a = ring.panel() + low * A_BYTES;
-                        u32 b = ring.panel() + 2 * A_BYTES + low * B_BYTES + rank * (B_BYTES / CLUSTER);
-                        tma_load(a, map_a, ring.arrival(), n * K, row, 2 * product_a + low);
-                        bring<CLUSTER>(b, map_b, ring.arrival(), n * K, column, 2 * product_b + low);
-                    }
-                    ring.next();
-                }
-            }
-        }
-    } else {
-        warpgroup_registers<false>();
-        /* Asks for the products of the next panel. */
-        auto multiply = [&](float(&part)[BN / 2]) {
-            ring.wait_for_panel();
-            u64 a = tile_descriptor(ring.panel() + group * (64 * K * 4));
-            u64 b = tile_descriptor(ring.panel() + 2 * A_BYTES);
-            constexpr u64 LOW_A = A_BYTES >> 4, LOW_B = B_BYTES >> 4, EIGHT = 32 >> 4;
-            wgmma_begin();
-#pragma unroll
-            for (int k = 0; k < K / 8; ++k) {
-                multiply_tf32(part, a + k * EIGHT, b + k * EIGHT + LOW_B, k);
-                multiply_tf32(part, a + k * EIGHT + LOW_A, b + k * EIGHT, 1);
-            }
-#pragma unroll
-            for (int k = 0; k < K / 8; ++k) multiply_tf32(part, a + k * EIGHT, b + k * EIGHT, 1);
-            wgmma_end();
-            ring.next();
-        };
-        u32 oldest = 0;
-        auto add = [&](float(&sum)[BN / 2], float(&part)[BN / 2]) {
-            wgmma_done(part);
-            ring.release(oldest);
-            if (++oldest == STAGES) oldest = 0;
-            each<0, BN / 2>([&](int i) { sum[i] = multiply_add(1.0f, part[i], sum[i]); });
-        };
-        for (int tile = first; tile < (int)s.tiles; tile += step) {
-            float sum[BN / 2] = {}, even[BN / 2], odd[BN / 2];
-            /* Two at a time, and nothing under way from one turn to the next: sums in flight must keep their registers,
-             * or the compiler waits after every wgmma. Meanwhile the other warpgroup has the tensor cores. */
-#pragma unroll 1
-            for (int n = 0; n < count; n += 2) {
-                multiply(even);
-                multiply(odd);
-                wgmma_wait<1>();
-                add(sum, even);
-                wgmma_wait<0>();
-                add(sum, odd);
-            }
-            Place t = place_of<BLOCK_M * CLUSTER, BN>(p, s, tile);
-            i64 row = (i64)(t.row * CLUSTER + rank) * BLOCK_M + group * 64, column = (i64)t.column * BN;
-            if (p.c_vector == BY_MAP) store_tile<BN>(p, map_c, boxes, t.product, row, column, sum);
-            else store_tile<BN>(p, t.product, row, column, sum);
-        }
-        if (threadIdx.x % WARPGROUP == 0) tma_stores_wait<0>();
-    }
-    ring.close();
+    wgmma_gemm<SplitTf32<BN, STAGES, CLUSTER>>(p, s, map_a, map_b, &map_c);
 }

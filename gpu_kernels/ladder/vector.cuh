@@ -1,4 +1,5 @@
-/* vector.cuh: floats, one and four at a time. Nothing here that hip_kernels/amd.h does not know. */
+/* vector.cuh: integer types, and loads and stores of one and four floats. Only intrinsics that hip_kernels/amd.h
+ * defines too are used here. */
 typedef long long i64;
 typedef unsigned long long u64;
 typedef unsigned int u32;
@@ -15,12 +16,12 @@ __device__ inline uint4 pack(const float* x) {
     return make_uint4(__float_as_uint(x[0]), __float_as_uint(x[1]), __float_as_uint(x[2]), __float_as_uint(x[3]));
 }
 
-/* From global memory that nobody writes. */
+/* From global memory that nobody writes during the launch. */
 __device__ inline void load4(float* x, const float* from) { unpack(x, __ldg((const uint4*)from)); }
 
 /* Any memory. */
 __device__ inline void read4(float* x, const float* from) { unpack(x, *(const uint4*)from); }
 __device__ inline void write4(float* to, const float* x) { *(uint4*)to = pack(x); }
 
-/* To global memory; an intrinsic, because the compiler may take a plain 16-byte store apart. */
+/* To global memory; an intrinsic, because the compiler may split a plain 16-byte store. */
 __device__ inline void store4(float* to, const float* x) { __stwb((uint4*)to, pack(x)); }

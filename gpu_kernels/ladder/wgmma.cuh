@@ -1,80 +1,85 @@
-/* wgmma.cuh: products of tiles in shared memory by the tensor cores of sm_90a, which a warpgroup, four warps, asks for
- * together; 16-bit elements, float sums.
+/* wgmma.cuh: products of tiles in shared memory by the tensor cores of sm_90a, issued by a warpgroup of four warps
+ * together (wgmma.mma_async); 16-bit or TF32 elements, f32 accumulators.
  *
- * A tile is what boxes of 64 elements along memory (128 bytes, swizzled over 128) leave there (tma.cuh), K of it 64:
+ * A tile is what TMA boxes of 64 elements of the contiguous dimension (128 bytes, 128-byte swizzle) leave in shared
+ * memory, 64 of k:
  *
- *     K_MAJOR   rows of 64 k, one below the other; eight rows make 1 KiB
- *     MN_MAJOR   for every 64 rows a block of 64 k, each with its 64 rows side by side; eight k make 1 KiB
+ *     K_MAJOR    rows of 64 k, consecutive; eight rows are 1 KiB
+ *     MN_MAJOR   a box for every 64 rows: 64 k, consecutive, of 64 rows each; eight k are 1 KiB
  *
- * Sums of a thread: (row, column) with row = 16 * warp + lane / 4 and 8 below, column = 8 * j + lane % 4 * 2 and the
- * next: d[4 * j + 0, 1] above, d[4 * j + 2, 3] below.
+ * Accumulators of a thread: rows 16 * warp + lane / 4 and that + 8, columns 8 * j + lane % 4 * 2 and the next;
+ * d[4 * j + 0, 1] in the first row, d[4 * j + 2, 3] in the second.
  */
-constexpr int TILE_K = 64, BOX_BYTES = 64 * TILE_K * 2; /* of 64 rows */
+#include "tma.cuh"
+#include "tile_scheduler.cuh"
 
-/* What the tensor cores are told of a tile at a multiple of 1 KiB: where it is (without the bits that say in which
- * block of a cluster), 1 KiB from eight to eight, BOX_BYTES from 64 rows to the next where they lie along memory,
- * 128-byte swizzle. */
-__device__ inline u64 tile_descriptor(u32 at) {
+constexpr int TILE_K = 64, BOX_BYTES = 64 * TILE_K * 2; /* 64 rows */
+
+/* Matrix descriptor of a tile at a multiple of 1 KiB: its address without the bits that name the block of a cluster,
+ * leading byte offset BOX_BYTES (from 64 rows to the next, MN-major only), stride byte offset 1 KiB, 128-byte
+ * swizzle. */
+__device__ inline u64 matrix_descriptor(u32 at) {
     return (u64)((at & 0x3ffff) >> 4) | (u64)(BOX_BYTES >> 4) << 16 | (u64)(1024 >> 4) << 32 | (u64)1 << 62;
 }
-/* From a step of 16 k to the next, in the units of a descriptor. */
-__device__ constexpr u64 step_of_16(Layout l) { return (k_major(l) ? 32 : 16 * 128) >> 4; }
+/* From 16 k to the next 16, in the units of a descriptor. */
+__device__ constexpr u64 k16_step(Layout l) { return (k_major(l) ? 32 : 16 * 128) >> 4; }
 
-/* Before the first of a series: sums that were written by other instructions are there. */
-__device__ inline void wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-__device__ inline void wgmma_end() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-/* Waits until all series but the last N are done. */
+/* Before the first wgmma of a group: accumulators that other instructions wrote are visible to it. */
+__device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ inline void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+/* Waits until all groups but the last N have completed. */
 template <int N>
 __device__ inline void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
 }
 
 #define TEN(t) "%" #t "0,%" #t "1,%" #t "2,%" #t "3,%" #t "4,%" #t "5,%" #t "6,%" #t "7,%" #t "8,%" #t "9,"
-#define SUMS4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
-#define SUMS16(i) SUMS4(i), SUMS4(i + 4), SUMS4(i + 8), SUMS4(i + 12)
-#define SUMS64(i) SUMS16(i), SUMS16(i + 16), SUMS16(i + 32), SUMS16(i + 48)
+#define ACC4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define ACC16(i) ACC4(i), ACC4(i + 4), ACC4(i + 8), ACC4(i + 12)
+#define ACC64(i) ACC16(i), ACC16(i + 16), ACC16(i + 32), ACC16(i + 48)
 
-/* d (64 x N) += A (64 x 16) B (16 x N), or = where `adds` is 0. */
+/* d (64 x N) += A (64 x 16) B (16 x N), or = where `accumulate` is 0. */
 template <Layout LA, Layout LB>
-__device__ inline void multiply_bf16(float (&d)[128], u64 a, u64 b, int adds) {
-    asm volatile("{ .reg .pred adds; setp.ne.b32 adds, %130, 0;"
+__device__ inline void wgmma_bf16(float (&d)[128], u64 a, u64 b, int accumulate) {
+    asm volatile("{ .reg .pred acc; setp.ne.b32 acc, %130, 0;"
                  "  wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5)
                      TEN(6) TEN(7) TEN(8) TEN(9) TEN(10) TEN(11) "%120,%121,%122,%123,%124,%125,%126,%127},"
-                 "  %128, %129, adds, 1, 1, %131, %132; }"
-                 : SUMS64(0), SUMS64(64)
-                 : "l"(a), "l"(b), "r"(adds), "n"(!k_major(LA)), "n"(!k_major(LB)));
+                 "  %128, %129, acc, 1, 1, %131, %132; }"
+                 : ACC64(0), ACC64(64)
+                 : "l"(a), "l"(b), "r"(accumulate), "n"(!k_major(LA)), "n"(!k_major(LB)));
 }
 template <Layout LA, Layout LB>
-__device__ inline void multiply_bf16(float (&d)[64], u64 a, u64 b, int adds) {
-    asm volatile("{ .reg .pred adds; setp.ne.b32 adds, %66, 0;"
+__device__ inline void wgmma_bf16(float (&d)[64], u64 a, u64 b, int accumulate) {
+    asm volatile("{ .reg .pred acc; setp.ne.b32 acc, %66, 0;"
                  "  wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5)
-                 "%60,%61,%62,%63}, %64, %65, adds, 1, 1, %67, %68; }"
-                 : SUMS64(0)
-                 : "l"(a), "l"(b), "r"(adds), "n"(!k_major(LA)), "n"(!k_major(LB)));
+                 "%60,%61,%62,%63}, %64, %65, acc, 1, 1, %67, %68; }"
+                 : ACC64(0)
+                 : "l"(a), "l"(b), "r"(accumulate), "n"(!k_major(LA)), "n"(!k_major(LB)));
 }
 
 template <Layout LA, Layout LB>
-__device__ inline void multiply_bf16(float (&d)[32], u64 a, u64 b, int adds) {
-    asm volatile("{ .reg .pred adds; setp.ne.b32 adds, %34, 0;"
+__device__ inline void wgmma_bf16(float (&d)[32], u64 a, u64 b, int accumulate) {
+    asm volatile("{ .reg .pred acc; setp.ne.b32 acc, %34, 0;"
                  "  wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" TEN() TEN(1) TEN(2) "%30,%31},"
-                 "  %32, %33, adds, 1, 1, %35, %36; }"
-                 : SUMS16(0), SUMS16(16)
-                 : "l"(a), "l"(b), "r"(adds), "n"(!k_major(LA)), "n"(!k_major(LB)));
+                 "  %32, %33, acc, 1, 1, %35, %36; }"
+                 : ACC16(0), ACC16(16)
+                 : "l"(a), "l"(b), "r"(accumulate), "n"(!k_major(LA)), "n"(!k_major(LB)));
 }
 
-/* d (64 x 128) += A (64 x 8) B (8 x 128) of floats, of which the tensor cores take 11 bits; both along k. */
-__device__ inline void multiply_tf32(float (&d)[64], u64 a, u64 b, int adds) {
-    asm volatile("{ .reg .pred adds; setp.ne.b32 adds, %66, 0;"
+/* d (64 x 128) += A (64 x 8) B (8 x 128) in TF32: the tensor cores read 11 significant bits of a float. Both
+ * operands are K-major. */
+__device__ inline void wgmma_tf32(float (&d)[64], u64 a, u64 b, int accumulate) {
+    asm volatile("{ .reg .pred acc; setp.ne.b32 acc, %66, 0;"
                  "  wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5)
-                 "%60,%61,%62,%63}, %64, %65, adds, 1, 1; }"
-                 : SUMS64(0)
-                 : "l"(a), "l"(b), "r"(adds));
+                 "%60,%61,%62,%63}, %64, %65, acc, 1, 1; }"
+                 : ACC64(0)
+                 : "l"(a), "l"(b), "r"(accumulate));
 }
 
-/* Sums that were waited for: what reads them stays behind the wait. */
-__device__ inline void wgmma_done(float (&d)[64]) { asm volatile("" : SUMS64(0)::"memory"); }
+/* Keeps the compiler from moving reads of completed accumulators before the wait. */
+__device__ inline void wgmma_completed(float (&d)[64]) { asm volatile("" : ACC64(0)::"memory"); }
 
-/* A tile of R rows of an operand of 16-bit elements: boxes from (first_r, first_k) on. */
+/* Loads a tile of R rows of an operand of 16-bit elements, as boxes from (first_r, first_k) on. */
 template <Layout L, int R, class Load>
 __device__ inline void load_tile(u32 to, int first_r, int first_k, const Load& load) {
     if constexpr (k_major(L)) {
@@ -85,9 +90,9 @@ __device__ inline void load_tile(u32 to, int first_r, int first_k, const Load& l
     }
 }
 
-/* A warpgroup's sums into C from row i and column j of the tile's 64 x N on. */
+/* Epilogue: a warpgroup's 64 x N accumulators to C, from row i and column j on. */
 template <int N>
-__device__ inline void store_tile(const Gemm& p, u32 product, i64 i, i64 j, const float (&d)[N / 2]) {
+__device__ inline void store_warpgroup_tile(const Gemm& p, u32 product, i64 i, i64 j, const float (&d)[N / 2]) {
     int lane = threadIdx.x % 32;
     i += threadIdx.x % 128 / 32 * 16 + lane / 4, j += lane % 4 * 2;
 #pragma unroll
@@ -98,7 +103,7 @@ __device__ inline void store_tile(const Gemm& p, u32 product, i64 i, i64 j, cons
 #pragma unroll
             for (int x = 0; x < N / 8; ++x)
                 __stwb((float2*)(c + 8 * x),
-                       make_float2(result(p, d[4 * x + 2 * below]), result(p, d[4 * x + 2 * below + 1])));
+                       make_float2(scaled(p, d[4 * x + 2 * below]), scaled(p, d[4 * x + 2 * below + 1])));
             continue;
         }
         const float* c0 = p.c0 + product * p.c0_batch + i * p.c0_rs + j * p.c0_cs;
@@ -107,40 +112,40 @@ __device__ inline void store_tile(const Gemm& p, u32 product, i64 i, i64 j, cons
 #pragma unroll
             for (int w = 0; w < 2; ++w)
                 if (j + 8 * x + w < p.n) {
-                    float sum = d[4 * x + 2 * below + w];
-                    c[8 * x + w] = p.c0 ? result(p, sum, c0[(8 * x + w) * p.c0_cs]) : result(p, sum);
+                    float acc = d[4 * x + 2 * below + w];
+                    c[8 * x + w] = p.c0 ? scaled(p, acc, c0[(8 * x + w) * p.c0_cs]) : scaled(p, acc);
                 }
     }
 }
 
-constexpr int STORE_BYTES = 64 * 32 * 4, STORE_BOXES = 2; /* of C, 64 rows by 32 columns; a warpgroup's, in turn */
+constexpr int STORE_BYTES = 64 * 32 * 4, STORE_BOXES = 2; /* boxes of C, 64 rows by 32 columns; two a warpgroup */
 
-/* What c_vector of a Gemm is where map_c is that of C: rows at multiples of 16 bytes, and no C0. */
-constexpr i64 BY_MAP = 2;
+/* Gemm::c_vector where map_c describes C: rows start at multiples of 16 bytes, and there is no C0. */
+constexpr i64 C_BY_TMA = 2;
 
-/* The same by way of shared memory, from where the tensor memory accelerator stores whole lines while the next box is
- * written; it knows where C ends. `boxes` is for this warpgroup. */
+/* The same through shared memory: a TMA store writes whole 128-byte lines of one box while the next box is written to
+ * shared memory, and drops what lies outside C. `boxes` are this warpgroup's. */
 template <int N>
-__device__ inline void store_tile(const Gemm& p, const TensorMap& map_c, u32 boxes, int product, int i, int j,
-                                  const float (&d)[N / 2]) {
+__device__ inline void store_warpgroup_tile_tma(const Gemm& p, const TensorMap& map_c, u32 boxes, int product, int i,
+                                                int j, const float (&d)[N / 2]) {
     int thread = threadIdx.x % 128, lane = thread % 32, row = thread / 32 * 16 + lane / 4;
-    auto together = [] { asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory"); };
+    auto warpgroup_barrier = [] { asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory"); };
 #pragma unroll
     for (int box = 0; box < N / 32; ++box) {
         u32 to = boxes + box % STORE_BOXES * STORE_BYTES;
-        if (thread == 0) tma_stores_wait<STORE_BOXES - 1>();
-        together();
+        if (thread == 0) tma_store_wait<STORE_BOXES - 1>();
+        warpgroup_barrier();
 #pragma unroll
         for (int x = 0; x < 8; ++x) {
-            const float* sum = &d[16 * box + 2 * x];
-            /* 8 bytes of a piece of 16; pieces of a row change places with the row (128-byte swizzle). */
-            u32 below = x % 2 * 8, piece = (x / 2 * 2 + lane % 4 / 2) ^ (row % 8);
-            asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to + (row + below) * 128 + piece * 16 + lane % 2 * 8),
-                         "f"(result(p, sum[0])), "f"(result(p, sum[1]))
+            const float* acc = &d[16 * box + 2 * x];
+            /* Half of a 16-byte chunk; its place in the row depends on the row (128-byte swizzle). */
+            u32 below = x % 2 * 8, chunk = (x / 2 * 2 + lane % 4 / 2) ^ (row % 8);
+            asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to + (row + below) * 128 + chunk * 16 + lane % 2 * 8),
+                         "f"(scaled(p, acc[0])), "f"(scaled(p, acc[1]))
                          : "memory");
         }
-        writes_are_known_to_tma();
-        together();
+        fence_proxy_async();
+        warpgroup_barrier();
         if (thread == 0) tma_store(map_c, to, j + 32 * box, i, product);
     }
 }

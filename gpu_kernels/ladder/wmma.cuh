@@ -1,10 +1,12 @@
-/* wmma.cuh: the fragments of mma.h, 16 x 16 x 16 halves with float sums, for operands in either layout: a matrix with k
- * along its lines is row-major for A and column-major for B. */
+/* wmma.cuh: the fragments of mma.h, 16 x 16 x 16 f16 with f32 accumulators, for operands in either layout: a K-major
+ * operand is row-major for A and column-major for B. */
 #include <cuda_fp16.h>
+#include <mma.h>
+#include "gemm.cuh"
 
 using namespace nvcuda;
 
-template <bool ROWS>
+template <bool ROW_MAJOR>
 struct Major {
     typedef wmma::row_major Order;
 };
@@ -17,4 +19,4 @@ template <Layout L>
 using FragmentA = wmma::fragment<wmma::matrix_a, 16, 16, 16, half, typename Major<k_major(L)>::Order>;
 template <Layout L>
 using FragmentB = wmma::fragment<wmma::matrix_b, 16, 16, 16, half, typename Major<!k_major(L)>::Order>;
-typedef wmma::fragment<wmma::accumulator, 16, 16, 16, float> Sums;
+typedef wmma::fragment<wmma::accumulator, 16, 16, 16, float> Accumulator;

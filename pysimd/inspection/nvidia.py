@@ -90,7 +90,8 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Code:
-    """The machine code of one kernel; ``registers`` of a thread, ``shared_bytes`` of a block."""
+    """The machine code of one kernel; ``registers`` of a thread, ``shared_bytes`` of a block: static shared memory,
+    which from sm_90 on includes 1024 that CUDA reserves."""
 
     instructions: tuple[Instruction, ...]
     loops: tuple[tuple[Instruction, ...], ...]

@@ -3,10 +3,10 @@
 import itertools
 
 import cuda_machine_code as machine
+import ladder_headers
 import pytest
 from pysimd.gpu_kernels import ladder_table
 
-from pysimd import sources
 from pysimd.inspection import nvidia
 
 pytestmark = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
@@ -25,7 +25,7 @@ MIXED = (("K_MAJOR_VEC4", "MN_MAJOR"), ("MN_MAJOR", "K_MAJOR_VEC4"), ("K_MAJOR",
 
 
 def pairs(row, arch):
-    """Pairs of layouts: one aligned, one not; more of them for what CuPy compiles for on an H200."""
+    """Pairs of layouts: one aligned, one not; more of them for sm_90a, which is what CuPy compiles for on an H200."""
     wanted = (*PAIRS, *MIXED) if arch == "90a" else PAIRS[1:3]
     return [pair for pair in wanted if set(pair) <= set(ladder_table.layouts(row))]
 
@@ -46,7 +46,7 @@ def compiled(row, a, b, arch):
 
 @pytest.fixture(scope="module", autouse=True)
 def everything():
-    """Compiled side by side before the first test."""
+    """Compiled in parallel before the first test."""
     wanted = [case.values for case in CASES]
     machine.compile_all((row.source, ladder_table.entry(row, a, b), arch, "ladder") for row, a, b, arch in wanted)
 
@@ -60,30 +60,30 @@ def test_nothing_in_local_memory_and_denormals_kept(row, a, b, arch):
 
 @every_case
 def test_ratio_in_the_hot_loop(row, a, b, arch):
-    """Multiply-adds of a warp per element that it reads: from shared memory, or without it from global memory."""
+    """Multiply-adds of a warp per element that it loads, from shared memory or without it from global memory."""
     loop = compiled(row, a, b, arch).hot_loop("HMMA")
     multiplied = sum(nvidia.macs_of_warp(x) for x in loop)
     if row is NAIVE:
         elements = 32 * sum(x.bytes_loaded() for x in loop) // 2
     else:
-        squares = [x for x in loop if x.name.startswith("LDSM")]
-        assert all(x.name.endswith("88.4") for x in squares)
-        elements = 256 * len(squares)
+        ldmatrix = [x for x in loop if x.name.startswith("LDSM")]
+        assert all(x.name.endswith("88.4") for x in ldmatrix)
+        elements = 256 * len(ldmatrix)
     assert multiplied / elements == row.macs / row.loads
 
 
 @pytest.mark.parametrize(("row", "a", "b", "arch"), [case for case in CASES if case.values[0] in PIPELINES])
 class TestPipelines:
-    def test_lines_along_rows_are_turned_by_the_load(self, row, a, b, arch):
-        """Half of the squares are of A and half of B, and none is turned by other instructions."""
+    def test_mn_major_operands_are_transposed_by_ldmatrix(self, row, a, b, arch):
+        """Half of the loads are of A and half of B, and no other instruction transposes."""
         loop = compiled(row, a, b, arch).hot_loop("HMMA")
-        turned = sum(x.name.startswith("LDSM.16.MT88") for x in loop)
-        squares = sum(x.name.startswith("LDSM") for x in loop)
-        assert turned == squares // 2 * sum(layout.startswith("MN_MAJOR") for layout in (a, b))
+        transposed = sum(x.name.startswith("LDSM.16.MT88") for x in loop)
+        loads = sum(x.name.startswith("LDSM") for x in loop)
+        assert transposed == loads // 2 * sum(layout.startswith("MN_MAJOR") for layout in (a, b))
         assert not any(x.name.startswith(("MOVM", "PRMT")) for x in loop if a.endswith("4") and b.endswith("4"))
 
     def test_copies(self, row, a, b, arch):
-        """In pieces of 16 bytes that pass no register where the operand allows it; else element by element."""
+        """cp.async of 16 bytes where the operand is aligned; else element by element."""
         loop = compiled(row, a, b, arch).hot_loop("HMMA")
         copies = [x for x in loop if x.name.startswith("LDGSTS")]
         assert all(x.name.startswith("LDGSTS.E.BYPASS") and x.name.endswith(".128") for x in copies)
@@ -96,15 +96,17 @@ class TestPipelines:
         assert sum(nvidia.macs_of_warp(x) for x in loop) == row.macs * row.bk
         assert sum(x.name.startswith("BAR") for x in loop) == 1
 
-    def test_rows_of_c_are_stored_in_pieces_of_16_bytes(self, row, a, b, arch):
+    def test_rows_of_c_are_stored_16_bytes_at_a_time(self, row, a, b, arch):
         assert compiled(row, a, b, arch).count("STG.E.128", "STG.E.EF.128") > 0
 
 
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_header(row):
+    ladder_headers.check(row, [case.values[1:] for case in CASES if case.values[0] is row], "90a")
+
+
 @pytest.mark.parametrize("row", PIPELINES, ids=lambda row: row.name)
-def test_shared_memory_is_that_of_the_header(row):
-    """Of a row-major call; devices of sm_80 have 163 KiB for a block."""
+def test_shared_memory_fits(row):
+    """A block on sm_80 has at most 163 KiB."""
     every = itertools.product(ladder_table.layouts(row), repeat=2)
-    most = max(ladder_table.dynamic_shared_bytes(row, a, b) for a, b in every)
-    header = sources.read(f"gpu_kernels/ladder/{row.source}")
-    assert f" * smem      {ladder_table.dynamic_shared_bytes(row, *PAIRS[0]) / 1024:g} KiB" in header
-    assert most <= 163 << 10
+    assert max(ladder_table.dynamic_shared_bytes(row, a, b) for a, b in every) <= 163 << 10

@@ -1,5 +1,5 @@
-"""What the host works out for a rung: layouts, leading dimensions, grids, copies. A NumPy program in the place of the
-kernel reads and writes the very addresses that a launch names. Needs neither CuPy nor a GPU."""
+"""What the host computes for a rung: layouts, leading dimensions, grids, copies. A NumPy function replaces the kernel
+and reads and writes the addresses that a launch passes. Needs neither CuPy nor a GPU."""
 
 import ctypes
 import itertools
@@ -54,7 +54,7 @@ def strided(pointer, shape, strides):
 
 
 class Kernel:
-    """In the place of a compiled kernel: the contract of gemm.cuh in NumPy."""
+    """Replaces a compiled kernel: the contract of gemm.cuh in NumPy."""
 
     launched: ClassVar[list[tuple]] = []
 
@@ -74,11 +74,11 @@ class Kernel:
             batch, rest = divmod(grid[0], tiles)
         else:
             assert block == (self.row.threads + 128,)
-            work, word, all_tiles, panels, cut, share, longer, *_ = arguments[1].view(np.int64).tolist()
+            workspace, counter, all_tiles, panels, split, share, longer, *_ = arguments[1].view(np.int64).tolist()
             assert panels == max(1, -(-p.k // 8))
-            assert (share * grid[0] + longer, longer < grid[0]) == (cut * panels, True)
-            assert bool(work) == bool(cut)
-            assert bool(word) == self.fused_fixup
+            assert (share * grid[0] + longer, longer < grid[0]) == (split * panels, True)
+            assert bool(workspace) == bool(split)
+            assert bool(counter) == self.fused_fixup
             batch, rest = divmod(all_tiles, tiles)
         assert rest == 0
         assert 0 < grid[0] < 1 << 31
@@ -131,23 +131,23 @@ def test_gemm_has_the_fields_of_the_struct():
     assert 8 * len(FIELDS) == gemm_launches.GEMM.itemsize
 
 
-@pytest.mark.parametrize("name", ["smem_dbuf", "smem", "naive", "raster", "f32_best"])
+@pytest.mark.parametrize("name", ["smem_dbuf", "smem", "naive", "cpasync", "f32_best"])
 @pytest.mark.parametrize(("m", "n", "k"), SHAPES)
 def test_layouts(run, rng, name, m, n, k):
     """By flags and as views, aligned or not, into a row-major or a column-major C."""
-    for before, turn_a, turn_b, turn_c in itertools.product((0, 1), *[(False, True)] * 3):
-        a = memory((k, m) if turn_a else (m, k), rng, before)
-        b = memory((n, k) if turn_b else (k, n), rng, before)
-        c, out = memory((m, n), rng, before), memory((n, m) if turn_c else (m, n))
-        x, y, target = a.T if turn_a else a, b.T if turn_b else b, out.T if turn_c else out
+    for before, trans_a, trans_b, trans_c in itertools.product((0, 1), *[(False, True)] * 3):
+        a = memory((k, m) if trans_a else (m, k), rng, before)
+        b = memory((n, k) if trans_b else (k, n), rng, before)
+        c, out = memory((m, n), rng, before), memory((n, m) if trans_c else (m, n))
+        x, y, target = a.T if trans_a else a, b.T if trans_b else b, out.T if trans_c else out
         expected = 2 * (np.array(x) @ np.array(y)) - np.array(c)
-        for pair, flags in (((x, y), {}), ((a, b), {"trans_a": turn_a, "trans_b": turn_b})):
+        for pair, flags in (((x, y), {}), ((a, b), {"trans_a": trans_a, "trans_b": trans_b})):
             assert np.array_equal(run(*pair, c, alpha=2, beta=-1, name=name, **flags), expected)
             assert run(*pair, c, alpha=2, beta=-1, out=target, name=name, **flags) is target
             assert np.array_equal(target, expected)
 
 
-def test_pieces_of_16_bytes_where_all_is_aligned(run, rng):
+def test_16_byte_loads_where_all_is_aligned(run, rng):
     a, b = memory((8, 16), rng), memory((16, 12), rng)
     run(a, b)
     run(a.T, b.T, trans_a=True, trans_b=True)
@@ -167,7 +167,7 @@ def test_pieces_of_16_bytes_where_all_is_aligned(run, rng):
     ]
 
 
-def test_the_swapped_call(run, rng):
+def test_column_major_swaps_the_operands(run, rng):
     a, b, out = memory((8, 16), rng), memory((16, 12), rng), memory((12, 8))
     run(a, b, out=out.T)
     assert np.array_equal(out.T, a @ b)
@@ -190,13 +190,13 @@ def test_any_strides(run, rng):
     [((5,), (5,), (5,), 1), ((5,), (), (), 1), ((), (), (6,), 1), ((2, 1, 3), (4, 1), (1,), 6), ((0,), (0,), (), 0)],
 )
 def test_batches(run, rng, batch_a, batch_b, batch_c, launches):
-    """One dimension of the batch to a launch: the longest of those that do not merge."""
+    """A launch has one dimension of the batch: the longest of those that do not merge."""
     a, b, c = memory((*batch_a, 3, 4), rng), memory((*batch_b, 4, 5), rng), memory((*batch_c, 3, 5), rng)
     assert np.array_equal(run(a, b, c, beta=3), np.array(a) @ np.array(b) + 3 * np.array(c))
     assert len(Kernel.launched) == launches
 
 
-def test_long_batches_are_cut(run, rng, monkeypatch):
+def test_long_batches_are_several_launches(run, rng, monkeypatch):
     monkeypatch.setattr(gemm_launches, "_MOST_BLOCKS", 10)
     a, b = memory((7, 40, 4), rng), memory((7, 4, 70), rng)
     assert np.array_equal(run(a, b, name="naive"), np.array(a) @ np.array(b))
@@ -228,7 +228,7 @@ def test_factors_of_integers_are_exact():
 
 @pytest.mark.parametrize("shapes", [((0, 3), (3, 6)), ((3, 5), (5, 0)), ((0, 3, 5), (5, 4))])
 def test_nothing_to_store(run, shapes):
-    """Whatever strides an array without elements has: CuPy's are zero."""
+    """An array without elements may have any strides: CuPy's are zero."""
     a, b = (np.lib.stride_tricks.as_strided(memory(shape), shape, (0,) * len(shape), subok=True) for shape in shapes)
     assert run(a, b).size == 0
     assert Kernel.launched == []

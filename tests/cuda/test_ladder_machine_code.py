@@ -1,8 +1,9 @@
-"""Every rung of the ladder is compiled and its machine code read: what its header claims is there. Needs no GPU."""
+"""Rungs without asynchronous copies: machine code of every instance, against row and header. No GPU."""
 
 import itertools
 
 import cuda_machine_code as machine
+import ladder_headers
 import pytest
 from pysimd.gpu_kernels import ladder_table
 
@@ -10,7 +11,7 @@ pytestmark = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing(
 
 ARCHITECTURES = (75, 80, 90)
 ROWS = [row for row in ladder_table.RUNGS if not (row.stages or row.blocks or row.tensor_blocks)]
-"""Those that copy through registers; test_ladder_pipelines.py reads the others."""
+"""Those that copy through registers; test_ladder_pipelines.py and test_ladder_tensor.py read the others."""
 
 
 def instances(row, arch):
@@ -41,14 +42,14 @@ def compiled(row, a, b, arch):
 
 @pytest.fixture(scope="module", autouse=True)
 def everything():
-    """Compiled side by side before the first test."""
+    """Compiled in parallel before the first test."""
     wanted = [case.values for case in CASES]
     machine.compile_all((row.source, ladder_table.entry(row, a, b), arch, "ladder") for row, a, b, arch in wanted)
 
 
 @pytest.mark.parametrize(("row", "a", "b", "arch"), CASES)
 def test_nothing_in_local_memory_and_denormals_kept(row, a, b, arch):
-    """No spills and no stack; and CuPy compiles with -ftz=true, which no multiply-add may follow."""
+    """No spills and no stack; CuPy compiles with -ftz=true, which must not reach a multiply-add."""
     code = compiled(row, a, b, arch)
     assert code.count("LDL", "STL") == 0
     assert not [x.name for x in code.instructions if x.name.startswith(("FFMA", "FADD", "FMUL")) and ".FTZ" in x.name]
@@ -56,7 +57,7 @@ def test_nothing_in_local_memory_and_denormals_kept(row, a, b, arch):
 
 @pytest.mark.parametrize(("row", "arch"), ROW_MAJOR)
 def test_ratio_in_the_hot_loop(row, arch):
-    """Multiply-adds per element read, from shared memory or without it from global memory, counted."""
+    """Multiply-adds per element loaded, from shared memory or without it from global memory, counted."""
     loop = compiled(row, *ladder_table.row_major(row), arch).hot_loop("FFMA")
     read = sum(x.bytes_loaded(*(("LDS.",) if row.bk else ())) for x in loop) / 4
     multiplied = sum(x.name.startswith("FFMA") and not x.moves() for x in loop)
@@ -64,14 +65,19 @@ def test_ratio_in_the_hot_loop(row, arch):
 
 
 @pytest.mark.parametrize(("row", "arch"), ROW_MAJOR)
-def test_pieces_of_16_bytes(row, arch):
-    """Global memory is read in pieces of 16 bytes, or of 4, as the table says; so C, and fragments with it."""
+def test_16_byte_accesses(row, arch):
+    """Global memory is read 16 bytes at a time, or 4, as the table says; so are rows of C, and then fragments, too."""
     code = compiled(row, *ladder_table.row_major(row), arch)
-    fed = [x for x in code.instructions if x.name.startswith("LDG") and "CONSTANT" in x.name]
-    assert {x.bytes_loaded() for x in fed} == ({16} if row.wide else {4})
+    loads = [x for x in code.instructions if x.name.startswith("LDG") and "CONSTANT" in x.name]
+    assert {x.bytes_loaded() for x in loads} == ({16} if row.wide else {4})
     assert (code.count("STG.E.128") > 0) == row.wide_c
     if row.wide_c:
         assert {x.bytes_loaded("LDS.") for x in code.hot_loop("FFMA") if x.name.startswith("LDS")} == {16}
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.types == "f32"], ids=lambda row: row.name)
+def test_header(row):
+    ladder_headers.check(row, [case.values[1:] for case in CASES if case.values[0] is row], 90)
 
 
 @pytest.mark.parametrize(("name", "barriers"), [("warptile", 2), ("reg_prefetch", 2), ("smem_dbuf", 1)])

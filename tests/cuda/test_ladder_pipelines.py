@@ -1,9 +1,10 @@
-"""Rungs whose copies pass no register: machine code of every block that they choose from, and the choice. No GPU."""
+"""Rungs with cp.async copies on packed words: machine code of every block tile, and the choice among them. No GPU."""
 
 import itertools
 import re
 
 import cuda_machine_code as machine
+import ladder_headers
 import numpy as np
 import pytest
 from pysimd.gpu_kernels import ladder_table
@@ -23,7 +24,7 @@ PAIRS = [ladder_table.row_major(ROWS[0]), ("K_MAJOR", "MN_MAJOR"), ("MN_MAJOR_VE
 
 
 def cases():
-    """Every block of every rung; where the registers are traded only sm_90a, else also the oldest that is served."""
+    """Every block tile of every rung; with setmaxnreg only for sm_90a, else also for the oldest supported."""
     for row in ROWS:
         for block in row.blocks or (None,):
             for arch in ("90a",) if block and block.setmaxnreg else ("90a", 80):
@@ -41,14 +42,14 @@ def compiled(row, block, a, b, arch):
 
 
 def inner_loop(code, instruction):
-    """The loop that multiplies most and stores nothing: around it is the one from tile to tile."""
+    """The loop with most multiply-adds that stores nothing: the loop over tiles around it stores."""
     loops = [loop for loop in code.loops if not any(x.name.startswith("STG") for x in loop)]
     return max(loops, key=lambda loop: sum(x.name.startswith(instruction) for x in loop))
 
 
 @pytest.fixture(scope="module")
 def everything():
-    """Compiled side by side before the first test."""
+    """Compiled in parallel before the first test."""
     wanted = [case.values for case in CASES]
     machine.compile_all(
         (row.source, ladder_table.entry(row, a, b, block), arch, "ladder") for row, block, a, b, arch in wanted
@@ -68,16 +69,16 @@ class TestMachineCode:
         assert not flushed
 
     def test_ratio_in_the_hot_loop(self, row, block, a, b, arch):
-        """A word multiplied for every tm * tn of tm + tn read, 16 bytes a load, and next to nothing else."""
+        """mr * nr multiply-adds for mr + nr words loaded, 16 bytes a load, and hardly anything else."""
         loop = inner_loop(compiled(row, block, a, b, arch), INSTRUCTION[row.types])
         multiplied = sum(x.name.startswith(INSTRUCTION[row.types]) and not x.moves() for x in loop)
         loads = sum(x.name.startswith("LDS.128") for x in loop)
         tile = (block.mr, block.nr) if block else (row.tm, row.tn)
         assert multiplied / (4 * loads) == tile[0] * tile[1] / sum(tile)
-        # Addresses and barriers; before asynchronous copies the compiler puts three loads that load nothing.
+        # Addresses and barriers; the compiler puts three dummy loads before asynchronous copies.
         assert len(loop) - multiplied - loads < (45 if block else 100)
 
-    def test_copies_pass_no_register(self, row, block, a, b, arch):
+    def test_copies_use_no_registers(self, row, block, a, b, arch):
         code = compiled(row, block, a, b, arch)
         assert code.count("STG.E.128", "STG.E.64") > 0
         if row.loads_by_tma:
@@ -89,7 +90,16 @@ class TestMachineCode:
 
 
 @needs_compiler
-def test_registers_are_traded_on_sm_90a_alone():
+@pytest.mark.usefixtures("everything")
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_header(row):
+    first = row.blocks[0] if row.blocks else None
+    instances = [(a, b, arch) for x, block, a, b, arch in (case.values for case in CASES) if (x, block) == (row, first)]
+    ladder_headers.check(row, instances, "90a")
+
+
+@needs_compiler
+def test_setmaxnreg_on_sm_90a_only():
     row = ladder_table.BY_NAME["streamk"]
     assert compiled(row, row.blocks[0], *PAIRS[0], "90a").count("USETMAXREG") == 2
     assert compiled(row, row.blocks[1], *PAIRS[0], 80).count("USETMAXREG") == 0
@@ -97,7 +107,7 @@ def test_registers_are_traded_on_sm_90a_alone():
 
 @needs_compiler
 @pytest.mark.parametrize("row", [row for row in ROWS if row.split_k], ids=lambda row: row.name)
-def test_sums_of_parts_compile(row):
+def test_fixup_kernels_compile(row):
     for block in row.blocks:
         code = machine.compiled(row.source, ladder_table.fixup_entry(row, block), 80, "ladder")
         assert code.count("LDL", "STL") == 0
@@ -105,8 +115,8 @@ def test_sums_of_parts_compile(row):
 
 @needs_compiler
 @pytest.mark.parametrize("block", ladder_table.BY_NAME["f32_best"].blocks, ids=lambda block: f"{block.bm}x{block.bn}")
-def test_blocks_that_meet(block):
-    """They wait at one atomic operation, keep everything in registers and multiply with the same loop."""
+def test_fused_fixup(block):
+    """One atomic operation for the grid-wide barrier, no local memory, and as many multiply-adds in the main loop."""
     row = ladder_table.BY_NAME["f32_best"]
     for arch in ("90a",) if block.setmaxnreg else ("90a", 80):
         code = machine.compiled(row.source, ladder_table.entry(row, *PAIRS[0], block, fused_fixup=True), arch, "ladder")
@@ -121,7 +131,7 @@ def test_blocks_that_meet(block):
 @needs_compiler
 @pytest.mark.parametrize("types", cuda_tiles.REGISTER_TILES)
 def test_register_tiles_alone(types):
-    """What is measured without the memory behind it: the same words, the same order, nothing else."""
+    """The register tile is measured without global memory: the same words, the same order, nothing else."""
     for shape in cuda_tiles.REGISTER_TILES[types]:
         code = machine.compiled("tile_rate.cu", cuda_tiles.register_tile_entry(types, shape), 90, ".")
         assert code.count("LDL", "STL") == 0
@@ -138,7 +148,7 @@ def choose(name, m, n, k, batch=1, processors=132):
 
 
 class TestChoice:
-    """What a device with the 132 multiprocessors of an H200 is given."""
+    """For the 132 multiprocessors of an H200."""
 
     @pytest.mark.parametrize(
         ("m", "n", "k", "block", "cut"),
@@ -160,7 +170,7 @@ class TestChoice:
         ("m", "n", "k"), list(itertools.product((1, 100, 5000), (1, 300, 4097), (0, 1, 513, 20_000)))
     )
     def test_every_panel_has_one_block(self, m, n, k):
-        """The shares of the cut tiles follow each other; whole tiles are dealt out; a share is not tiny."""
+        """The shares of split tiles are consecutive, whole tiles are distributed, and no share is tiny."""
         for name in ("producers", "streamk", "f32_best", "h2_gemm", "i8_dp4a_gemm"):
             for processors in (1, 7, 132):
                 choice = choose(name, m, n, k, processors=processors)
@@ -173,7 +183,7 @@ class TestChoice:
                     assert share >= min(gemm_blocks.LEAST, choice.panels)
                     assert share < 2 * choice.panels  # so that a block leaves two partial tiles at most
 
-    def test_blocks_meet_where_c_is_small(self):
+    def test_fused_fixup_where_c_is_small(self):
         for shape in ((64, 64, 4096), (128, 128, 16384), (256, 256, 4096)):
             assert choose("f32_best", *shape).fused_fixup
             assert not choose("streamk", *shape).fused_fixup
@@ -181,31 +191,32 @@ class TestChoice:
             assert not choose("f32_best", *shape).fused_fixup
 
     def test_shares(self):
-        """begin_of and block_of of schedule.cuh, in Python: a panel belongs to the block within whose share it is."""
+        """first_panel and block_of of tile_scheduler.cuh, in Python: they agree about the block of every panel."""
         for cut, panels, grid in ((1, 512, 64), (4, 513, 132), (64, 125, 132), (248, 512, 132), (3, 9, 3), (5, 7, 4)):
             share, longer = divmod(cut * panels, grid)
             begins = [block * share + min(block, longer) for block in range(grid + 1)]
             assert begins[-1] == cut * panels
-            places = set()
+            slots = set()
             for panel in range(cut * panels):
                 in_longer = longer * (share + 1)
                 block = panel // (share + 1) if panel < in_longer else longer + (panel - in_longer) // share
                 assert begins[block] <= panel < begins[block + 1]
-                places.add((block + panel // panels, panel // panels))
-            assert len({place for place, _ in places}) == len(places)  # no two tiles share one
-            assert max(place for place, _ in places) < cut + grid
+                slots.add((block + panel // panels, panel // panels))
+            assert len({slot for slot, _ in slots}) == len(slots)  # no two partial tiles share one
+            assert max(slot for slot, _ in slots) < cut + grid
 
-    def test_batches_are_not_cut(self):
+    def test_batches_are_not_split(self):
         assert all(choose("f32_best", 512, 512, 5000, batch=batch).cut == 0 for batch in (2, 3, 50))
         assert choose("f32_best", 512, 512, 5000).cut
 
     def test_schedule_has_the_fields_of_the_struct(self):
-        text = pysimd.sources.read("gpu_kernels/ladder/schedule.cuh")
+        text = pysimd.sources.read("gpu_kernels/ladder/tile_scheduler.cuh")
         struct = re.sub(
             r"/\*.*?\*/", "", re.search(r"struct Schedule \{(.*?)\n\};", text, re.DOTALL)[1], flags=re.DOTALL
         )
         fields = re.findall(r"^    (?:u32\*|i64|float) ([\w, ]+);", struct, re.MULTILINE)
-        assert fields == ["work", "barrier_counter", "tiles", "panels", "cut", "share", "longer", "group", "one, zero"]
+        assert fields[:4] == ["workspace", "barrier_counter", "tiles", "panels"]
+        assert fields[4:] == ["split_tiles", "share", "longer", "group", "one, zero"]
         assert gemm_blocks.SCHEDULE.itemsize == 8 * len(fields)
         given = gemm_blocks.fields("f32", tiles=50, panels=7, cut=3, grid=4, group=8, work=64, word=16).view(np.int64)
         assert given[:-1].tolist() == [64, 16, 50, 7, 3, 5, 1, 8]

@@ -1,9 +1,10 @@
-"""Rungs that the tensor memory accelerator feeds: machine code of every block, the choice, what is mapped. No GPU."""
+"""Rungs with wgmma: machine code of every block, the choice among them, tensor maps. No GPU."""
 
 import itertools
 import types
 
 import cuda_machine_code as machine
+import ladder_headers
 import numpy as np
 import pytest
 from pysimd.gpu_kernels import ladder_table
@@ -19,7 +20,7 @@ LAYOUTS = ("K_MAJOR", "MN_MAJOR")
 
 
 def instances():
-    """Every block of every rung for row-major operands, and every layout of those that show something new or choose."""
+    """Every block of every rung for row-major operands, and every layout of some."""
     for row in ROWS:
         for block in row.tensor_blocks:
             every = row.name in ("wgmma", "wgmma_persistent", "wgmma_cluster") or block is row.tensor_blocks[-1]
@@ -37,7 +38,7 @@ def compiled(row, block, a, b):
 
 @pytest.fixture(scope="module")
 def everything():
-    """Compiled side by side before the first test."""
+    """Compiled in parallel before the first test."""
     machine.compile_all(
         (case.values[0].source, ladder_table.entry(case.values[0], *case.values[2:], case.values[1]), "90a", "ladder")
         for case in INSTANCES
@@ -55,40 +56,48 @@ class TestMachineCode:
             x.name for x in code.instructions if x.name.startswith(("FFMA", "FADD", "FMUL")) and ".FTZ" in x.name
         ]
 
-    def test_products_of_a_panel_are_asked_for_together(self, row, block, a, b):
-        """All wgmma of the loop, and at most two waits: the compiler waits after each where it sees a danger."""
+    def test_wgmma_of_a_panel_are_issued_together(self, row, block, a, b):
+        """All wgmma of the loop, and at most two waits: the compiler adds one after each that it cannot prove safe."""
         code = compiled(row, block, a, b)
         k = 8 if row.splits_operands else 16
-        asked = [x for x in code.instructions if x.name.startswith("HGMMA")]
-        assert all(x.text.startswith(f"HGMMA.64x{block.bn}x{k}.F32.") for x in asked)
+        issued = [x for x in code.instructions if x.name.startswith("HGMMA")]
+        assert all(x.text.startswith(f"HGMMA.64x{block.bn}x{k}.F32.") for x in issued)
         loop = code.hot_loop("HGMMA")
         inside = sum(x.name.startswith("HGMMA") for x in loop)
         assert inside == {"wgmma": 2 * 4, "tf32x3": 2 * 3 * 4}.get(row.name, 4)
         assert sum(x.name.startswith("WARPGROUP.DEPBAR") for x in loop) <= 2
         assert not [x.name for x in loop if x.name.startswith(("LDS", "LDG", "STS", "MEMBAR"))]
 
-    def test_a_turned_operand_is_read_where_it_lies(self, row, block, a, b):
-        asked = [x for x in compiled(row, block, a, b).instructions if x.name.startswith("HGMMA")]
+    def test_mn_major_operands_are_transposed_by_the_tensor_cores(self, row, block, a, b):
+        issued = [x for x in compiled(row, block, a, b).instructions if x.name.startswith("HGMMA")]
         for operand, layout in (("A", a), ("B", b)):
-            turned = {f".tnsp{operand}" in x.text for x in asked}
-            assert turned == {layout == "MN_MAJOR" and not row.splits_operands}
+            transposed = {f".tnsp{operand}" in x.text for x in issued}
+            assert transposed == {layout == "MN_MAJOR" and not row.splits_operands}
 
-    def test_boxes_come_by_the_accelerator(self, row, block, a, b):
+    def test_panels_are_loaded_by_tma(self, row, block, a, b):
         code = compiled(row, block, a, b)
-        brought = [x.name for x in code.instructions if x.name.startswith("UTMALDG.3D")]
-        assert any(".MULTICAST" in name for name in brought) == (block.cluster > 1)
-        assert brought
+        loads = [x.name for x in code.instructions if x.name.startswith("UTMALDG.3D")]
+        assert any(".MULTICAST" in name for name in loads) == (block.cluster > 1)
+        assert loads
         assert (code.count("UTMASTG.3D") > 0) == row.stores_by_tma
         assert code.count("USETMAXREG") == (2 if block.threads > 128 else 0)
 
 
 @needs_compiler
-def test_parts_are_rounded_and_what_is_left_is_exact():
+@pytest.mark.usefixtures("everything")
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_header(row):
+    first = [case.values[2:] for case in INSTANCES if case.values[:2] == (row, row.tensor_blocks[0])]
+    ladder_headers.check(row, [(a, b, "90a") for a, b in first], "90a")
+
+
+@needs_compiler
+def test_high_part_is_rounded_and_the_difference_is_exact():
     row = ladder_table.BY_NAME["tf32x3"]
     for layout in LAYOUTS:
         code = machine.compiled(row.source, ladder_table.split_entry(row, layout), "90a", "ladder")
         assert code.count("LDL", "STL") == 0
-        kept = sum("0xffffe000" in x.text for x in code.instructions)  # 11 bits of the fraction, after rounding
+        kept = sum("0xffffe000" in x.text for x in code.instructions)  # the mask of 11 significant bits, after rounding
         assert kept == 2 * code.count("FFMA") > 0
         assert not [x.name for x in code.instructions if x.name.startswith(("FFMA", "FADD")) and ".FTZ" in x.name]
 
@@ -102,7 +111,7 @@ class Matrices:
         self.data = types.SimpleNamespace(ptr=pointer)
 
 
-def arranged(a, batch=()):
+def call_operands(a, batch=()):
     k = a.shape[-1]
     b = Matrices((k, 64), (128, 2))
     c = Matrices((*batch, a.shape[-2], 64), (a.shape[-2] * 256, 256, 4)[-2 - len(batch) :], itemsize=4)
@@ -116,7 +125,7 @@ def arranged(a, batch=()):
         (Matrices((100, 63), (128, 2)), True),  # the extent may be any
         (Matrices((100, 63), (126, 2)), False),  # rows at multiples of 2 bytes
         (Matrices((100, 64), (128, 2), pointer=4104), False),
-        (Matrices((104, 64), (2, 208)), True),  # turned
+        (Matrices((104, 64), (2, 208)), True),  # transposed
         (Matrices((100, 64), (2, 200)), False),
         (Matrices((1, 63), (126, 2)), True),  # no step between rows
         (Matrices((100, 64), (-128, 2)), False),  # backwards
@@ -126,12 +135,12 @@ def arranged(a, batch=()):
     ],
 )
 def test_what_can_be_mapped(a, expected):
-    assert gemm_tensor.mappable(arranged(a), 0) == expected
+    assert gemm_tensor.mappable(call_operands(a), 0) == expected
 
 
 @pytest.mark.parametrize(("step", "expected"), [(12800, True), (12808, False), (0, True), (-12800, False)])
 def test_steps_of_a_batch(step, expected):
-    assert gemm_tensor.mappable(arranged(Matrices((3, 100, 64), (step, 128, 2)), (3,)), 0) == expected
+    assert gemm_tensor.mappable(call_operands(Matrices((3, 100, 64), (step, 128, 2)), (3,)), 0) == expected
 
 
 @pytest.mark.parametrize(
@@ -146,7 +155,7 @@ def test_steps_of_a_batch(step, expected):
     ],
 )
 def test_what_lies_along_its_rows(a, expected):
-    assert gemm_tensor.along_rows(arranged(a), 0) == expected
+    assert gemm_tensor.along_rows(call_operands(a), 0) == expected
 
 
 @pytest.mark.parametrize(
@@ -160,7 +169,7 @@ def test_what_lies_along_its_rows(a, expected):
     ],
 )
 def test_choice(m, n, k, tile, cluster):
-    """What a device with the 132 multiprocessors of an H200 is given."""
+    """For the 132 multiprocessors of an H200."""
     block = gemm_tensor.choose(ladder_table.BY_NAME["bf16_best"].tensor_blocks, m, n, k, 1, 132)
     assert (block.bn, block.cluster) == (tile, cluster)
 

@@ -48,8 +48,8 @@ def row_major(c) -> bool:
 
 
 def copied_by_feeds(operands: CallOperands, which: int) -> bool:
-    """Whether feed.cuh can bring A (0) or B (1): it holds what a thread reads of a panel, 512 rows by 32 k at most, as
-    an offset of 32 bits from the panel's first element."""
+    """Whether panel_loader.cuh can load A (0) or B (1): it keeps what a thread reads of a panel, 512 rows by 32 k at
+    most, as an offset of 32 bits from the panel's first element."""
     name, ld = layout(operands, which)
     reach = 512 * ld if name == "K_MAJOR" else 32 * ld + 512
     return ld >= 0 and reach * operands.sizes[which] < 1 << 32

@@ -189,7 +189,7 @@ def _plain(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout
 
 
 _PRODUCERS = 128
-"""Threads of a block of producers.cuh beside those that multiply."""
+"""Producer threads of a block of warp_specialized.cuh."""
 
 
 def _persistent(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int):
@@ -232,8 +232,8 @@ _PER_THREAD_STREAM = 2
 
 
 def _barrier_counter(device: int) -> int:
-    """Address of a word by which the blocks of a launch meet (schedule.cuh). Each stream has its own, as launches that
-    run at the same time must not share one."""
+    """Address of the barrier counter of a launch (tile_scheduler.cuh). Each stream has its own, as launches that run at
+    the same time must not share one."""
     import cupy
 
     stream = cupy.cuda.get_current_stream().ptr

@@ -1,4 +1,4 @@
-"""Which block of gpu_kernels/ladder/producers.cuh a product gets, and whether its tiles are cut along k.
+"""Which block of gpu_kernels/ladder/warp_specialized.cuh a product gets, and whether its tiles are cut along k.
 
 A model of the time in cycles of a multiprocessor decides: rounds of tiles at the block's rate, or equal shares where
 tiles are cut, then the parts written and added again. Its constants were fitted to an H200; only the order of the
@@ -32,7 +32,7 @@ GROUP = 8
 """Rows of tiles that are walked together."""
 
 SCHEDULE = np.dtype(f"V{8 * 9}")
-"""The bytes of one Schedule (schedule.cuh)."""
+"""The bytes of one Schedule (tile_scheduler.cuh)."""
 
 
 class Choice(NamedTuple):
@@ -83,7 +83,7 @@ def schedule(types: str, choice: Choice, work: int = 0, word: int = 0) -> np.nda
 def fields(
     types: str, tiles: int, panels: int, cut: int, grid: int, group: int, work: int = 0, word: int = 0
 ) -> np.ndarray:
-    """The fields of a Schedule (schedule.cuh), the share of each of ``grid`` blocks worked out."""
+    """The fields of a Schedule (tile_scheduler.cuh), the share of each of ``grid`` blocks worked out."""
     one = pair(types, 1, 0)
     share, longer = divmod(cut * panels, grid)
     return np.array([work, word, tiles, panels, cut, share, longer, group, one], np.int64).view(SCHEDULE)
