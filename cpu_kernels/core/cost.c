@@ -1,7 +1,7 @@
 /* cost.c: see cost.h. Compiled for the baseline processor.
  *
- * A fixed rate for all kernels was four times too low for AVX-512 float and sixteen times for int8: two threads then
- * started on 40 microseconds of work, and lost. */
+ * One fixed rate for all kernels was four times too low for AVX-512 float and sixteen times for int8: two threads were
+ * then started for 40 microseconds of work, which took longer than one. */
 #include "cost.h"
 
 #include <stdatomic.h>
@@ -12,11 +12,11 @@
 enum {
     GROUPS = 64,            /* length of the measured panels, in groups of k */
     CALLS = 8, ROUNDS = 3,  /* the shortest of three rounds counts */
-    PANEL_BYTES = 16 << 10, /* of the largest tile: 32 columns, 64 groups, four bytes a group, two panels' worth */
+    PANEL_BYTES = 16 << 10, /* of the largest tile: 32 columns, 64 groups, four bytes a group, twice */
 };
 static const double BYTES_PER_NS = 24; /* of one core, from L2 */
 
-static _Atomic float macs_per_ns[1024]; /* by the kernel's place in the table; 0: not measured yet */
+static _Atomic float macs_per_ns[1024]; /* by the kernel's index in the table; 0: not measured yet */
 
 static float rate(const pysimd_kernel *kernel)
 {

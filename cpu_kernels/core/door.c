@@ -1,7 +1,7 @@
 /* door.c: see door.h. Compiled for the baseline processor; stable ABI of Python 3.10, C API of NumPy 1.23.
  *
- * A NumPy gufunc would bring broadcasting, `out` and overlap for nothing, but numpy.matmul is one, and its call alone
- * takes longer than all of ours: docs/how_it_works.md has the figures. */
+ * A NumPy gufunc would have broadcasting, `out` and overlap at no cost in code, but numpy.matmul is one, and its call
+ * alone takes longer than a whole call of this module: docs/how_it_works.md has the figures. */
 #define Py_LIMITED_API 0x030a0000
 #define PY_SSIZE_T_CLEAN
 #define NPY_NO_DEPRECATED_API NPY_1_23_API_VERSION
@@ -17,10 +17,10 @@
 #include "pack.h"
 #include "scale.h"
 
-/* So many multiply-adds, and eight times as many bytes, take less than any limit on every processor. */
+/* This many multiply-adds, and eight times as many bytes, take less time than any limit on every processor. */
 enum { SURELY_SHORT = 8000 };
 
-/* --- what Python told at the start --- */
+/* --- what Python sets at the start --- */
 
 static PyObject *kernels;       /* dict: name or MicroKernel to the number of a row */
 static int type_numbers[TYPES][3]; /* NumPy's, of A, B and C; -1: not offered by dtype */
@@ -32,7 +32,7 @@ static struct { /* backends/cpu/dispatch.py has their values and the reasons */
     double blas_macs;    /* larger float products are NumPy's */
 } limits;
 
-static PyObject *not_for_us(void) { Py_RETURN_NOTIMPLEMENTED; }
+static PyObject *not_implemented(void) { Py_RETURN_NOTIMPLEMENTED; }
 
 /* The row of a kernel given as its name or as an object; 0 if there is none. None: *kernel is NULL. */
 static int row_of(PyObject *given, const pysimd_kernel **kernel)
@@ -134,7 +134,7 @@ typedef struct {
     pysimd_factors factors;
 } request;
 
-/* Everything that is known of a request before anything is written. */
+/* All that is derived from a request before anything is written. */
 typedef struct {
     operand a, b, c, out;
     int types;
@@ -208,7 +208,7 @@ static void merge_batch(plan *p)
     }
 }
 
-/* Shapes and dtypes of a, b and c agree; everything but `out` is then known. */
+/* Reads the operands but for `out`; 0 unless the shapes and dtypes of a, b and c match. */
 static int read_request(const request *r, plan *p)
 {
     if (!read_operand(&p->a, r->a, r->kind_a) || !read_operand(&p->b, r->b, r->kind_b)) return 0;
@@ -252,7 +252,8 @@ static void result_operand(const request *r, const plan *p, PyArrayObject *array
     if (!column_vector) x->cs = x->cols == 1 ? 0 : strides[d];
 }
 
-/* Whether `out` is an array of this shape and dtype into which kernels may store, apart from what they read. */
+/* Whether `out` is an array of this shape and dtype that kernels can store into, without overlap with their operands.
+ */
 static int usable(const request *r, plan *p, PyObject *given, const npy_intp *shape, int nd)
 {
     if (!PyArray_CheckExact(given)) return 0;
@@ -263,7 +264,7 @@ static int usable(const request *r, plan *p, PyObject *given, const npy_intp *sh
     const int size = (int)PyArray_ITEMSIZE(out);
     for (int d = 0; d < nd; d++)
         if (PyArray_DIM(out, d) != shape[d]) return 0;
-    const int empty = PyArray_SIZE(out) == 0; /* its strides mean nothing */
+    const int empty = PyArray_SIZE(out) == 0; /* its strides are arbitrary */
     for (int d = 0; d < nd && !empty; d++)
         if (shape[d] > 1 && (strides[d] == 0 || strides[d] % size)) return 0;
     result_operand(r, p, out, &p->out);
@@ -303,7 +304,7 @@ static double estimate(const plan *p, const pysimd_kernel *kernel)
     return pysimd_estimate_ns(kernel, macs, bytes);
 }
 
-/* The multiplication, and what follows for factors, without the GIL if it takes long. */
+/* The multiplication, and the scaling if there is one; without the GIL if it takes longer than gil_ns. */
 static int compute(plan *p, const request *r, const pysimd_kernel *kernel, const pysimd_scaling *scaling)
 {
     const double ns = estimate(p, kernel);
@@ -343,11 +344,11 @@ static PyObject *multiply(const request *r)
 {
     plan p;
     npy_intp shape[PYSIMD_MAX_DIMS + 2];
-    if (!read_request(r, &p)) return not_for_us();
+    if (!read_request(r, &p)) return not_implemented();
     const int nd = result_shape(r, &p, shape);
-    if (nd > PYSIMD_MAX_DIMS || (r->out && !usable(r, &p, r->out, shape, nd))) return not_for_us();
+    if (nd > PYSIMD_MAX_DIMS || (r->out && !usable(r, &p, r->out, shape, nd))) return not_implemented();
     const double macs = (double)p.a.rows * (double)p.b.cols * (double)p.a.cols;
-    if (!r->kernel && macs >= limits.blas_macs && (p.types == F32 || p.types == F64)) return not_for_us();
+    if (!r->kernel && macs >= limits.blas_macs && (p.types == F32 || p.types == F64)) return not_implemented();
     const pysimd_kernel *kernel = r->kernel ? r->kernel : pysimd_choose(p.types, p.b.cols);
 
     PyArrayObject *result = (PyArrayObject *)r->out;
@@ -361,7 +362,7 @@ static PyObject *multiply(const request *r)
     const pysimd_factors *f = &r->factors;
     const int accumulates = r->c && f->adds && f->alpha == 1 && f->beta == 1; /* by the kernel itself */
     const int scales = !accumulates && (f->alpha != 1 || f->adds);
-    /* C is needed after the product: the product must not be in its memory. */
+    /* C is read after the product was written: they must not share memory. */
     PyArrayObject *product = result;
     if (scales && f->adds && overlap(result, p.c.array)) {
         if (!(product = new_array(&p, shape, nd))) goto failed;
@@ -381,7 +382,7 @@ failed:
 
 /* --- the functions of the module --- */
 
-/* None, or a positive int of Python's own: 1; anything else is not for us: 0. */
+/* 1 for None or a positive Python int, 0 for anything else. */
 static int threads_of(PyObject *given, int *threads)
 {
     *threads = 0;
@@ -390,7 +391,7 @@ static int threads_of(PyObject *given, int *threads)
     int overflow;
     const long value = PyLong_AsLongAndOverflow(given, &overflow);
     if (value < 1 && !overflow) return 0;
-    *threads = overflow || value > 1 << 16 ? 1 << 16 : (int)value; /* the driver stops far below */
+    *threads = overflow || value > 1 << 16 ? 1 << 16 : (int)value; /* the driver has a lower limit */
     return overflow >= 0;
 }
 
@@ -401,11 +402,11 @@ static PyObject *door_matmul(PyObject *self, PyObject *const *args, Py_ssize_t c
     (void)self, (void)count;
     request r = {.a = args[0], .b = args[1], .out = args[2] == Py_None ? NULL : args[2], .kind_a = ROW_OR_MATRIX,
                  .kind_b = COLUMN_OR_MATRIX, .factors = PLAIN_PRODUCT};
-    if (!row_of(args[3], &r.kernel) || !threads_of(args[4], &r.threads)) return not_for_us();
+    if (!row_of(args[3], &r.kernel) || !threads_of(args[4], &r.threads)) return not_implemented();
     return multiply(&r);
 }
 
-/* A factor as its result takes it: any float or int of Python's own. */
+/* A factor: any Python float or int. */
 static int factor_of(PyObject *given, double *value)
 {
     if (PyFloat_CheckExact(given)) {
@@ -429,14 +430,14 @@ static PyObject *door_gemm(PyObject *self, PyObject *const *args, Py_ssize_t cou
     request r = {.a = args[0], .b = args[1], .c = args[2] == Py_None ? NULL : args[2],
                  .out = args[7] == Py_None ? NULL : args[7]};
     pysimd_factors *f = &r.factors;
-    if (!factor_of(args[3], &f->alpha) || !factor_of(args[4], &f->beta)) return not_for_us();
+    if (!factor_of(args[3], &f->alpha) || !factor_of(args[4], &f->beta)) return not_implemented();
     f->adds = f->beta != 0;
-    if (f->adds && !r.c) return not_for_us();
+    if (f->adds && !r.c) return not_implemented();
     r.kind_a = PyObject_IsTrue(args[5]) ? TRANSPOSED : MATRIX;
     r.kind_b = PyObject_IsTrue(args[6]) ? TRANSPOSED : MATRIX;
-    if (!row_of(args[8], &r.kernel) || !threads_of(args[9], &r.threads)) return not_for_us();
+    if (!row_of(args[8], &r.kernel) || !threads_of(args[9], &r.threads)) return not_implemented();
     if (PyArray_CheckExact(r.a) && PyArray_ITEMSIZE((PyArrayObject *)r.a) == 1 && !(integral(f->alpha) && integral(f->beta)))
-        return not_for_us(); /* integers take factors of int32 */
+        return not_implemented(); /* integer products have int32 factors */
     return multiply(&r);
 }
 
@@ -446,7 +447,7 @@ static PyObject *door_call(PyObject *self, PyObject *const *args, Py_ssize_t cou
     request r = {.a = args[1], .b = args[2], .c = args[3] == Py_None ? NULL : args[3],
                  .out = args[4] == Py_None ? NULL : args[4], .tile = 1};
     r.factors = (pysimd_factors){.alpha = 1, .beta = 1, .adds = r.c != NULL};
-    if (!row_of(args[0], &r.kernel) || !r.kernel) return not_for_us();
+    if (!row_of(args[0], &r.kernel) || !r.kernel) return not_implemented();
     return multiply(&r);
 }
 
@@ -533,9 +534,9 @@ static PyObject *door_bind(PyObject *self, PyObject *const *args, Py_ssize_t cou
     request r = {.a = args[1], .b = args[2], .tile = 1, .factors = PLAIN_PRODUCT};
     plan p;
     npy_intp shape[PYSIMD_MAX_DIMS + 2];
-    if (!row_of(args[0], &r.kernel) || !r.kernel || !read_request(&r, &p)) return not_for_us();
+    if (!row_of(args[0], &r.kernel) || !r.kernel || !read_request(&r, &p)) return not_implemented();
     const int nd = result_shape(&r, &p, shape);
-    if (nd > PYSIMD_MAX_DIMS || !usable(&r, &p, args[3], shape, nd)) return not_for_us();
+    if (nd > PYSIMD_MAX_DIMS || !usable(&r, &p, args[3], shape, nd)) return not_implemented();
     fill_product(&p, 0);
     bound *x = PyObject_GC_New(bound, bound_type);
     if (!x) return NULL;
@@ -557,7 +558,7 @@ static PyObject *door_threads(PyObject *self, PyObject *args)
     pysimd_product *q = &p.product;
     long long m, n, k, batch;
     if (!PyArg_ParseTuple(args, "OLLLL", &given, &m, &n, &k, &batch)) return NULL;
-    if (!row_of(given, &kernel) || !kernel) return not_for_us();
+    if (!row_of(given, &kernel) || !kernel) return not_implemented();
     q->m = m, q->n = n, q->k = k, p.count = batch;
     const pysimd_sizes size = pysimd_element_sizes[kernel->types];
     p.a.size = size.a, p.b.size = size.b, p.out.size = size.c;
@@ -606,7 +607,7 @@ static PyMethodDef functions[] = {
 };
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "_door", "The way in from Python to the CPU kernels; see door.h.", -1, functions,
+    PyModuleDef_HEAD_INIT, "_door", "The entry points of the CPU kernels for Python; see door.h.", -1, functions,
     NULL, NULL, NULL, NULL,
 };
 

@@ -1,9 +1,9 @@
-/* door.h: the way in from Python: the module pysimd._door, whose functions take NumPy arrays. */
+/* door.h: the entry points for Python: the module pysimd._door, whose functions take NumPy arrays. */
 #ifndef PYSIMD_DOOR_H
 #define PYSIMD_DOOR_H
 
-/* The functions of the module. Each returns NotImplemented, and has then touched nothing, where a call is not one of
- * plain arrays that fit: the caller finds out in Python what is wrong, or makes plain arrays of what was given.
+/* The functions of the module. Each returns NotImplemented, without having written anything, unless all operands are
+ * NumPy arrays of matching shapes and dtypes: Python then converts the operands, or raises the error.
  *
  *   start(kernels, dtypes)   kernels: dict of names and MicroKernel objects to rows of the table; dtypes: tuples
  *                            (types, a, b, c) of NumPy's type numbers
@@ -14,7 +14,7 @@
  *   bind(kernel, a, b, c, operands)       an object whose call does c += a @ b, unchecked; it keeps `operands` alive
  *   threads(kernel, m, n, k, batch)       threads that a product of this size takes by default
  *
- * They read arrays by NumPy's C API under the GIL, and release it while they multiply if that takes long enough for
- * another thread to gain by it. */
+ * They read arrays by NumPy's C API under the GIL, and release it during the multiplication where that is estimated to
+ * take longer than gil_ns. */
 
 #endif

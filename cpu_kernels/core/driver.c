@@ -1,9 +1,9 @@
-/* driver.c: cuts products into tiles, packs what a kernel cannot read in place, walks the batch, splits it over
+/* driver.c: the loops over batch and micro-tiles, the packing of operands that a kernel cannot read in place, and the
  * threads. Compiled for the baseline processor.
  *
- * Threads are made for the call and joined before it returns: a pool would save some 20 microseconds per thread, but
- * would not survive a fork (nor does OpenMP's), and only calls that take far longer ask for a second thread.
- * The pieces are whole products or whole tile rows, so the same bits come out for any number of threads.
+ * Threads are created by the call and joined before it returns: a pool would save some 20 microseconds per thread, but
+ * would not survive a fork (nor does OpenMP's), and only calls that take far longer use a second thread. A thread
+ * computes whole products or whole rows of tiles, so the bits of the result do not depend on the number of threads.
  */
 #include "driver.h"
 
@@ -29,7 +29,7 @@ static int64_t tile_rows(const pysimd_kernel *kernel, int64_t m)
     return tiles ? (m + tiles - 1) / tiles : 1; /* 17 rows are 9 and 8, not 16 and 1 */
 }
 
-/* The tiles of `s`, whose m and n are those of the product. */
+/* The micro-tiles of the products `s`, whose m and n are those of the whole product. */
 static void tiles(const work *w, const pysimd_call *s)
 {
     const pysimd_kernel *kernel = w->kernel;
@@ -55,7 +55,8 @@ static void tiles(const work *w, const pysimd_call *s)
     }
 }
 
-static void panels_needed(const work *w, int64_t m, int64_t *a, int64_t *b)
+/* Bytes of scratch memory that the panels of one product take; 0 where the kernel reads the operand in place. */
+static void panel_bytes(const work *w, int64_t m, int64_t *a, int64_t *b)
 {
     const pysimd_product *p = w->product;
     *a = pysimd_reads_a(w->kernel, p->k, p->cs_a) ? 0 : pysimd_panel_of_a(w->kernel, m, p->k).bytes;
@@ -63,16 +64,16 @@ static void panels_needed(const work *w, int64_t m, int64_t *a, int64_t *b)
     *a = *a > INT64_MAX - 63 ? INT64_MAX - 63 : (*a + 63) & ~(int64_t)63;
 }
 
-/* `count` products along the innermost batch dimension. */
-static void row_of_products(const work *w, int64_t count, const char *a, const char *b, char *c, int64_t bs_a,
-                            int64_t bs_b, int64_t bs_c)
+/* `count` products along the innermost dimension of the batch. */
+static void multiply_row(const work *w, int64_t count, const char *a, const char *b, char *c, int64_t bs_a,
+                         int64_t bs_b, int64_t bs_c)
 {
     const pysimd_kernel *kernel = w->kernel;
     const pysimd_product *p = w->product;
     const pysimd_sizes size = pysimd_element_sizes[kernel->types];
     const int64_t m = w->row1 - w->row0;
     int64_t bytes_a, bytes_b;
-    panels_needed(w, m, &bytes_a, &bytes_b);
+    panel_bytes(w, m, &bytes_a, &bytes_b);
     pysimd_call s = {.batch = count,
                      .m = m,
                      .n = p->n,
@@ -93,26 +94,27 @@ static void row_of_products(const work *w, int64_t count, const char *a, const c
         return;
     }
     s.batch = 1;
-    const char *from_a = s.a, *from_b = s.b;
+    const char *unpacked_a = s.a, *unpacked_b = s.b;
     for (int64_t i = 0; i < count; i++) {
         if (bytes_a && (i == 0 || bs_a != 0)) {
             const pysimd_panel_shape shape = pysimd_panel_of_a(kernel, m, p->k);
-            pysimd_pack_a(kernel, m, p->k, from_a + i * bs_a * size.a, p->rs_a, p->cs_a, w->scratch);
+            pysimd_pack_a(kernel, m, p->k, unpacked_a + i * bs_a * size.a, p->rs_a, p->cs_a, w->scratch);
             s.a = w->scratch, s.rs_a = shape.rs, s.cs_a = shape.cs;
         } else if (!bytes_a) {
-            s.a = from_a + i * bs_a * size.a;
+            s.a = unpacked_a + i * bs_a * size.a;
         }
         if (bytes_b && (i == 0 || bs_b != 0)) {
-            pysimd_pack_b(kernel, p->k, p->n, from_b + i * bs_b * size.b, p->rs_b, p->cs_b, w->scratch + bytes_a);
+            pysimd_pack_b(kernel, p->k, p->n, unpacked_b + i * bs_b * size.b, p->rs_b, p->cs_b, w->scratch + bytes_a);
             s.b = w->scratch + bytes_a, s.rs_b = pysimd_panel_of_b(kernel, p->k, p->n).rs;
         } else if (!bytes_b) {
-            s.b = from_b + i * bs_b * size.b;
+            s.b = unpacked_b + i * bs_b * size.b;
         }
         tiles(w, &s);
         s.c = (char *)s.c + bs_c * size.c;
     }
 }
 
+/* The part of one thread: whole rows of the batch's innermost dimension, or parts of them. */
 static void *run(void *argument)
 {
     const work *w = argument;
@@ -131,12 +133,12 @@ static void *run(void *argument)
         const int64_t bs_a = p->ndim ? p->batch_a[last] : 0, bs_b = p->ndim ? p->batch_b[last] : 0,
                       bs_c = p->ndim ? p->batch_c[last] : 0;
         a += start * bs_a, b += start * bs_b, c += start * bs_c;
-        row_of_products(w, count, (const char *)p->a + a * size.a, (const char *)p->b + b * size.b,
-                        (char *)p->c + c * size.c, bs_a, bs_b, bs_c);
+        multiply_row(w, count, (const char *)p->a + a * size.a, (const char *)p->b + b * size.b,
+                     (char *)p->c + c * size.c, bs_a, bs_b, bs_c);
         at += count;
     }
 #ifdef __SSE2__
-    if (p->flags & PYSIMD_STREAM) __builtin_ia32_sfence(); /* streamed rows are visible to whoever joins this thread */
+    if (p->flags & PYSIMD_STREAM) __builtin_ia32_sfence(); /* non-temporal stores become visible before the join */
 #endif
     return NULL;
 }
@@ -147,7 +149,7 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     for (int d = 0; d < product->ndim; d++) batch *= product->shape[d];
     if (batch == 0 || product->m == 0 || product->n == 0) return 0;
 
-    work pieces[MAX_THREADS];
+    work parts[MAX_THREADS];
     int threads = product->threads < 1 ? 1 : product->threads > MAX_THREADS ? MAX_THREADS : product->threads;
     const int64_t tile = tile_rows(kernel, product->m), tile_count = (product->m + tile - 1) / tile;
     const int by_rows = batch < threads;
@@ -155,20 +157,20 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     if (units < threads) threads = units < 1 ? 1 : (int)units;
     for (int t = 0; t < threads; t++) {
         const int64_t lo = units * t / threads, hi = units * (t + 1) / threads;
-        pieces[t] =
+        parts[t] =
             (work){.kernel = kernel, .product = product, .first = 0, .count = batch, .row0 = 0, .row1 = product->m};
         if (by_rows) {
-            pieces[t].row0 = lo * tile;
-            pieces[t].row1 = hi * tile < product->m ? hi * tile : product->m;
+            parts[t].row0 = lo * tile;
+            parts[t].row1 = hi * tile < product->m ? hi * tile : product->m;
         } else {
-            pieces[t].first = lo;
-            pieces[t].count = hi - lo;
+            parts[t].first = lo;
+            parts[t].count = hi - lo;
         }
     }
 
-    int64_t bytes_a, bytes_b; /* all memory before the first byte of C is written */
+    int64_t bytes_a, bytes_b; /* memory is allocated before the first byte of C is written */
     const work whole = {.kernel = kernel, .product = product};
-    panels_needed(&whole, product->m, &bytes_a, &bytes_b);
+    panel_bytes(&whole, product->m, &bytes_a, &bytes_b);
     int64_t each, all;
     if (__builtin_add_overflow(bytes_a, bytes_b, &each) || __builtin_add_overflow(each, 63, &each) ||
         __builtin_mul_overflow(each & ~(int64_t)63, threads, &all))
@@ -178,14 +180,14 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     if (all && !(scratch = aligned_alloc(64, (size_t)all))) return -1;
     pthread_t ids[MAX_THREADS];
     int started[MAX_THREADS];
-    for (int t = 0; t < threads; t++) pieces[t].scratch = scratch + t * each;
-    for (int t = 1; t < threads; t++) started[t] = pthread_create(&ids[t], NULL, run, &pieces[t]) == 0;
-    run(&pieces[0]);
+    for (int t = 0; t < threads; t++) parts[t].scratch = scratch + t * each;
+    for (int t = 1; t < threads; t++) started[t] = pthread_create(&ids[t], NULL, run, &parts[t]) == 0;
+    run(&parts[0]);
     for (int t = 1; t < threads; t++)
         if (started[t])
             pthread_join(ids[t], NULL);
         else
-            run(&pieces[t]); /* the system refused a thread: the work is done all the same */
+            run(&parts[t]); /* the system refused a thread: its part is computed here */
     free(scratch);
     return 0;
 }

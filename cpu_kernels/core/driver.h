@@ -1,4 +1,4 @@
-/* driver.h: whole products on whole arrays: what Python calls. */
+/* driver.h: products of whole arrays. */
 #ifndef PYSIMD_DRIVER_H
 #define PYSIMD_DRIVER_H
 

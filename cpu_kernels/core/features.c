@@ -1,4 +1,4 @@
-/* features.c: what this CPU can run, by CPUID bit and by XGETBV: the processor may have wide registers that the
+/* features.c: what this CPU can execute, by CPUID and by XGETBV: the processor may have wide registers that the
  * operating system does not save. Compiled for the baseline processor. */
 #include "registry.h"
 

@@ -21,7 +21,7 @@ static int64_t padded(const pysimd_kernel *kernel, int64_t k)
     return (k + kernel->k_group - 1) / kernel->k_group * kernel->k_group;
 }
 
-/* The product of two sizes; the largest number there is where it does not fit, which no allocation can serve. */
+/* The product of two sizes, INT64_MAX where it overflows, which no allocation can satisfy. */
 static int64_t times(int64_t x, int64_t y)
 {
     int64_t found;

@@ -1,4 +1,4 @@
-/* pack.h: operands laid out as the kernel's row says: the only code beside the kernels that knows a panel's values. */
+/* pack.h: operands packed into panels, as the kernel's row says. Only this and the kernels know a panel's layout. */
 #ifndef PYSIMD_PACK_H
 #define PYSIMD_PACK_H
 

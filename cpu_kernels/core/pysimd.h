@@ -1,19 +1,19 @@
 /* pysimd.h: the contract of every CPU kernel, in C.
  *
- * A microkernel computes one tile, C[mr,nr] += A[mr,K] * B[K,nr] on plain memory:
+ * A microkernel computes one micro-tile, C[mr,nr] += A[mr,K] * B[K,nr] on plain memory:
  *
  *     A   element (i, p) at a[i*rs_a + p*cs_a]    scalars to broadcast; a packed panel is rs_a = 1, cs_a = mr
  *     B   element (p, j) at b[p*rs_b + j]         rows of nr;           a packed panel is rs_b = nr
  *     C   element (i, j) at c[i*rs_c + j]
  *
- * Strides count elements, may be zero or negative, and no alignment is asked of any pointer.
+ * Strides count elements, may be zero or negative; no pointer needs any alignment.
  * K >= 0 is a run-time argument; K = 0 leaves C as it is (or zero, with PYSIMD_ZERO).
- * Not one byte outside the elements named above is read or written, partial tiles included.
- * C does not overlap A or B; the caller sees to that.
+ * Not one byte outside the elements named above is read or written, edge tiles included.
+ * C does not overlap A or B; the caller makes sure of it.
  *
  * Narrow types step through K in groups of k_group: `element (i, p)` is then k_group adjacent values, K counts groups,
  * strides still count values, and a row of B interleaves its columns: b[p*rs_b + j*k_group + g]. What the values of a
- * panel are (as in the array, widened, offset) is the row's `.panel`; pack.c is the only other place that knows.
+ * panel are (as in the array, widened, offset) is the row's `.panel`; only pack.c and the kernels know it.
  * Inner-product kernels (`.form = INNER`) take B by columns: element (p, j) at b[j*rs_b + p], and A with cs_a = 1.
  */
 #ifndef PYSIMD_H
@@ -24,10 +24,10 @@
 
 enum { /* pysimd_call.flags */
     PYSIMD_ZERO = 1,   /* C = A B: C is written, never read */
-    PYSIMD_STREAM = 2, /* C goes past the caches where the kernel can; every row of C is then 16-byte aligned */
+    PYSIMD_STREAM = 2, /* non-temporal stores of C, where the kernel has them; every row of C is 16-byte aligned */
 };
 
-/* `batch` products of one shape, m <= mr, n <= nr: the partial tiles belong to the kernel, not to its caller. */
+/* `batch` products of one shape, m <= mr, n <= nr: edge tiles are the kernel's work, not its caller's. */
 typedef struct {
     int64_t batch, m, n, k;
     const void *a;
@@ -58,7 +58,7 @@ typedef enum {
 typedef enum {
     PLAIN,  /* the array's own values; with k_group = 1 a kernel may read the array itself */
     WIDE,   /* int8 and uint8 values widened to int16, in both panels */
-    OFFSET, /* B holds b + 128 as uint8; after its last group each row of A holds int32 -128 * sum(a) */
+    OFFSET, /* B holds b + 128 as uint8; each row of A is followed by an int32, -128 * sum(a) */
 } pysimd_panel;
 
 /* In the order of preference: where kernels of both can run, dispatch takes one of the later. */

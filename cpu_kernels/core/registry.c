@@ -35,7 +35,7 @@ const pysimd_target_row pysimd_targets[TARGETS] = {
 const pysimd_sizes pysimd_element_sizes[TYPES] = {
     [F32] = {4, 4, 4}, [F64] = {8, 8, 8}, [BF16F32] = {2, 2, 4}, [I8I32] = {1, 1, 4}, [U8I8I32] = {1, 1, 4}};
 
-/* Set by pysimd_start, each field at once: other threads may be multiplying. */
+/* Set by pysimd_start, atomically: other threads may be multiplying. */
 static _Atomic uint64_t features;
 static _Atomic int bound = TARGETS - 1;
 

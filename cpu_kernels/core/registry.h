@@ -1,4 +1,4 @@
-/* registry.h: what registry.c and features.c offer to the driver and to Python. */
+/* registry.h: the tables of kernels and targets, the CPU's features, and the choice of a kernel. */
 #ifndef PYSIMD_REGISTRY_H
 #define PYSIMD_REGISTRY_H
 

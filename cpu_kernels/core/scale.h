@@ -1,4 +1,4 @@
-/* scale.h: the factors of a gemm, where no kernel applies them: alpha * product + beta * C, element by element. */
+/* scale.h: alpha * product + beta * C, element by element, for the factors that kernels do not apply. */
 #ifndef PYSIMD_SCALE_H
 #define PYSIMD_SCALE_H
 

@@ -7,9 +7,10 @@
  * ratio     1 / 2 = 0.50 multiply-adds per element loaded; outer product 2.00;
  *           4 / 8 = 0.50 multiply-add instructions per load instruction
  * bound     the loads: four accumulators hide the latency of the add; what remains is the ratio
- * rounding  4 * 4 partial sums, then a tree; products rounded unless the compiler fuses them; then one add into C
+ * rounding  4 accumulators of 4 lanes, added as a tree; products rounded unless the compiler fuses them; then one
+ *           add into C
  * needs     nothing
- * idea      row times column, as in the definition; kept as the measure for the outer product
+ * idea      row times column, as in the definition; kept as the baseline of the outer product
  */
 #include "vec_generic.h"
 

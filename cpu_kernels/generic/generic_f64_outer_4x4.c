@@ -7,8 +7,8 @@
  *           baseline processor
  * ratio     4*4 / (4+4) = 2.00 multiply-adds per element loaded; inner product 0.50;
  *           8 / 7 = 1.14 multiply-add instructions per load instruction
- * rounding  one product and one sum per term (fused where the compiler may), k ascending from 0 (from K = 8
- *           on even and odd k apart, then summed), then one add into C
+ * rounding  one multiply and one add per term (fused where the compiler may), k ascending from 0 (from K = 8 on, even
+ *           and odd k in accumulators of their own, added at the end), then one add into C
  * needs     nothing
  * idea      Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008); code written here
  */

@@ -1,4 +1,4 @@
-/* generic_u8i8i32_outer_4x4: C[4,4] += A[4,K] * B[K,4], int32 sums of uint8 * int8; plain C, for any processor.
+/* generic_u8i8i32_outer_4x4: C[4,4] += A[4,K] * B[K,4], uint8 * int8 into int32; plain C, for any processor.
  *
  * contract  pysimd.h; k_group 1, panel plain.
  * tile      mr 4  nr 4: row i of C is 1 register

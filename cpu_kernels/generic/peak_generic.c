@@ -1,27 +1,27 @@
-/* peak_generic.c: the multiply-add chains of target generic. */
+/* peak_generic.c: the peaks of target generic. */
 #include "vec_generic.h"
 
 #define PEAK generic_f32_peak
 #define VEC f32x4
-#define CHAINS 8
+#define ACCUMULATORS 8
 #include "../templates/peak.h"
 
 #define PEAK generic_f64_peak
 #define VEC f64x2
-#define CHAINS 6
+#define ACCUMULATORS 6
 #include "../templates/peak.h"
 
 #define PEAK generic_bf16f32_peak
 #define VEC bf16x4
-#define CHAINS 8
+#define ACCUMULATORS 8
 #include "../templates/peak.h"
 
 #define PEAK generic_i8i32_peak
 #define VEC i8x4
-#define CHAINS 8
+#define ACCUMULATORS 8
 #include "../templates/peak.h"
 
 #define PEAK generic_u8i8i32_peak
 #define VEC u8i8x4
-#define CHAINS 8
+#define ACCUMULATORS 8
 #include "../templates/peak.h"

@@ -1,4 +1,4 @@
-/* kernel.h: the few words every kernel file and template is written in. */
+/* kernel.h: what every kernel file and template is written with. */
 #ifndef PYSIMD_KERNEL_H
 #define PYSIMD_KERNEL_H
 
@@ -17,7 +17,7 @@
  * takes a register, and with too many of them some are spilled. */
 #define OPAQUE(x) __asm__("" : "+r"(x))
 
-/* Keeps the compiler from knowing a vector's value, or from moving it out of its register. */
+/* Makes a vector's value unknown to the compiler, and keeps it in its register. */
 #if defined(__x86_64__)
 #define KEEP(v) __asm__ volatile("" : "+v"(v))
 #elif defined(__aarch64__)
@@ -26,14 +26,14 @@
 #define KEEP(v) __asm__ volatile("" : "+m"(v))
 #endif
 
-/* One element at any address: a plain dereference would promise an alignment that arrays do not have. */
+/* Loads of one element at any address: a plain dereference would promise an alignment that arrays do not have. */
 INLINE float get_f32(const void *p) { float x; memcpy(&x, p, sizeof x); return x; }
 INLINE double get_f64(const void *p) { double x; memcpy(&x, p, sizeof x); return x; }
 INLINE int32_t get_i32(const void *p) { int32_t x; memcpy(&x, p, sizeof x); return x; }
 
-/* Asks for the `bytes` at p, which belong to a product to come. Only streams from memory gain by it, because the
- * hardware's prefetch does not look far enough: a million 4x4 take 7.3 ns each with it and 8.2 without, where moving
- * the data alone takes 7.2 (1 to 4 KiB ahead, a Xeon of the AMX generation). */
+/* Prefetches `bytes` of a later product, PREFETCH_DISTANCE bytes ahead. Only batches that come from memory gain,
+ * because the hardware's own prefetch does not reach far enough: a million 4x4 take 7.3 ns each with it and 8.2
+ * without, where the memory traffic alone takes 7.2 (1 to 4 KiB ahead, a Xeon of the AMX generation). */
 enum { PREFETCH_DISTANCE = 4096 };
 INLINE void prefetch(const void *p, int bytes)
 {

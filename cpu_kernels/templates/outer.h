@@ -3,71 +3,72 @@
  * A kernel file sets KERNEL, VEC, MR and NR, and includes this file, which defines its two entry points.
  * VEC names a vector type of vec_<target>.h; V(op) below is that type's operation.
  *
- * For each p the tile reads one row of B into nr/lanes vectors, broadcasts each of the mr elements of A's column p, and
- * adds mr*nr products: (mr + nr) elements loaded, nothing stored. All mr * nr/lanes accumulators are registers: every
- * loop over them is unrolled by pragma, because gcc otherwise keeps the array in memory and the ratio is gone.
+ * One step of k is a rank-1 update of the micro-tile: one row of B is loaded into nr/lanes vectors, each of the mr
+ * elements of a column of A is broadcast, and mr*nr products are added: (mr + nr) elements loaded, nothing stored. All
+ * mr * nr/lanes accumulators are registers: every loop over them is unrolled by pragma, because gcc otherwise keeps the
+ * array in memory and loads and stores it in each step.
  */
 #include "kernel.h"
 
 enum { LANES = V(lanes), NV_MAX = NR / LANES, K_GROUP = V(k_group) };
 _Static_assert(NR % LANES == 0, "nr must be whole vectors");
 
-/* Five rows of A share a pointer (x86 addresses 0, 1, 2, 4 times a stride, and 3 times is a register of its own), so
- * that sixteen rows at any stride need six registers. */
-#define ROW(i) ((const V(elem_a) *)(group[(i) / 5] + ((i) % 5 == 3 ? rs3 : (i) % 5 * rs)))
-enum { GROUPS = (MR + 4) / 5 };
+/* Five rows of A share a base pointer: x86 addresses base + 1, 2 or 4 times an index, and 3 * rs_a is in a register of
+ * its own. So sixteen rows at any stride take six registers. */
+#define ROW(i) ((const V(elem_a) *)(base[(i) / 5] + ((i) % 5 == 3 ? rs3 : (i) % 5 * rs)))
+enum { BASES = (MR + 4) / 5 };
 
-/* Fewer than eight chains of additions leave the multiply-adders waiting for their own results, so a small tile sums
- * even and odd k apart. A short K does not: there the next product of the batch fills the gap, and the extra sums
- * cost. */
-enum { FEW_CHAINS = MR * NV_MAX < 8, LONG_K = 8 };
+/* With fewer than eight accumulators the latency of the fma bounds the loop, so a small tile has accumulators for even
+ * and for odd k. Not for a short K: there the next product of the batch hides the latency, and adding the two up would
+ * cost more. */
+enum { FEW_ACCUMULATORS = MR * NV_MAX < 8, LONG_K = 8 };
 
-/* What one step asks for of a product to come, where A and B are square: a row of B and as much of A. All at once,
- * before the product, is too much for the buffers of the cache: 16x16 then takes 1.3 times the time of its memory
- * traffic, 1.17 so. */
-enum { LINE_PER_STEP = NR * sizeof(V(elem_b)) };
+/* Bytes of A and of B of a later product that one step prefetches, where A and B are square: a row. Prefetched at once,
+ * before the product, they exceed the line fill buffers: 16x16 then takes 1.3 times the time of its memory traffic,
+ * 1.17 times like this. */
+enum { PREFETCH_PER_STEP = NR * sizeof(V(elem_b)) };
 
-/* Two steps share their address arithmetic where the distance of A's columns is known: it competes for the ports of the
- * fma (194 GFLOP/s against 185 for 14x32, K = 256, on a Xeon of the AMX generation; four steps: 183). A kernel whose
- * step needs every register says ALL_REGISTERS_TAKEN: gcc mixes the two steps, and then spills. */
-#ifndef ALL_REGISTERS_TAKEN
-#define ALL_REGISTERS_TAKEN 0
+/* Steps of k in an iteration where the distance of A's columns is known. Two share their address arithmetic, which
+ * competes for the ports of the fma (194 GFLOP/s against 185 for 14x32, K = 256, on a Xeon of the AMX generation; four
+ * steps: 183). A kernel whose step takes every register sets 1: gcc interleaves the two steps, and then spills. */
+#ifndef K_UNROLL
+#define K_UNROLL 2
 #endif
 
-/* One k: a row of B, and each element of a column of A, `ahead` elements past the pointers to its rows. */
-#define STEP(sum, ahead)                                                                                               \
+/* One step of k: a row of B, and each element of a column of A, `ahead` elements past the pointers to its rows. */
+#define STEP(acc, ahead)                                                                                               \
     {                                                                                                                  \
         V(vec) row[NV_MAX];                                                                                            \
         UNROLL for (int j = 0; j < NV; j++) {                                                                          \
             const V(elem_b) *bj = b + j * LANES * K_GROUP;                                                             \
-            row[j] = partial && j == NV - 1 ? V(load_first)(bj, mask) : V(load)(bj);                                   \
+            row[j] = partial && j == NV - 1 ? V(load_masked)(bj, mask) : V(load)(bj);                                  \
         }                                                                                                              \
         UNROLL for (int i = 0; i < M; i++) {                                                                           \
-            const V(vec) ai = V(splat)(ROW(i) + (ahead));                                                              \
-            UNROLL for (int j = 0; j < NV; j++) sum[i][j] = V(fma)(ai, row[j], sum[i][j]);                             \
+            const V(vec) ai = V(broadcast)(ROW(i) + (ahead));                                                          \
+            UNROLL for (int j = 0; j < NV; j++) acc[i][j] = V(fma)(ai, row[j], acc[i][j]);                             \
         }                                                                                                              \
         b += rs_b;                                                                                                     \
-        if (soon_a) {                                                                                                  \
-            prefetch(soon_a, LINE_PER_STEP), prefetch(soon_b, LINE_PER_STEP);                                          \
-            soon_a += LINE_PER_STEP, soon_b += LINE_PER_STEP;                                                          \
+        if (prefetch_a) {                                                                                              \
+            prefetch(prefetch_a, PREFETCH_PER_STEP), prefetch(prefetch_b, PREFETCH_PER_STEP);                          \
+            prefetch_a += PREFETCH_PER_STEP, prefetch_b += PREFETCH_PER_STEP;                                          \
         }                                                                                                              \
     }
-#define ADVANCE(elements) UNROLL for (int g = 0; 5 * g < M; g++) group[g] += (elements) * (int64_t)sizeof *a
+#define ADVANCE(elements) UNROLL for (int g = 0; 5 * g < M; g++) base[g] += (elements) * (int64_t)sizeof *a
 
 /* M rows, NV vectors; the last vector holds `lanes` columns if `partial`. The first four arguments are constants; so
- * are the strides if `fixed`. */
+ * are the strides if `fixed`. Each step prefetches at prefetch_a and prefetch_b, unless they are NULL. */
 INLINE void tile(const int M, const int NV, const int partial, const int fixed, int lanes, int64_t k,
-                 const V(elem_a) *a, int64_t rs_a, int64_t cs_a, const V(elem_b) *b, int64_t rs_b, V(sum) *c,
-                 int64_t rs_c, int flags, const char *soon_a, const char *soon_b)
+                 const V(elem_a) *a, int64_t rs_a, int64_t cs_a, const V(elem_b) *b, int64_t rs_b, V(elem_c) *c,
+                 int64_t rs_c, int flags, const char *prefetch_a, const char *prefetch_b)
 {
-    const V(mask) mask = V(first)(lanes);
+    const V(mask) mask = V(mask_of)(lanes);
     const int64_t rs = rs_a * (int64_t)sizeof *a;
     int64_t rs3 = 3 * rs;
     if (!fixed && M > 3) OPAQUE(rs3);
-    const char *group[GROUPS];
+    const char *base[BASES];
     UNROLL for (int g = 0; 5 * g < M; g++) {
-        group[g] = (const char *)a + 5 * g * rs;
-        if (!fixed) OPAQUE(group[g]);
+        base[g] = (const char *)a + 5 * g * rs;
+        if (!fixed) OPAQUE(base[g]);
     }
 
     V(acc) acc[MR][NV_MAX];
@@ -76,7 +77,7 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
 
     int64_t p = k;
     const int64_t next = fixed ? cs_a : K_GROUP;
-    if (FEW_CHAINS && k >= LONG_K) {
+    if (FEW_ACCUMULATORS && k >= LONG_K) {
         V(acc) odd[MR][NV_MAX];
         UNROLL for (int i = 0; i < M; i++)
             UNROLL for (int j = 0; j < NV; j++) odd[i][j] = V(zero)();
@@ -88,7 +89,7 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
         }
         UNROLL for (int i = 0; i < M; i++)
             UNROLL for (int j = 0; j < NV; j++) acc[i][j] = V(add)(acc[i][j], odd[i][j]);
-    } else if (!ALL_REGISTERS_TAKEN && (fixed || cs_a == K_GROUP)) {
+    } else if (K_UNROLL == 2 && (fixed || cs_a == K_GROUP)) {
         for (; p >= 2; p -= 2) {
             STEP(acc, 0)
             STEP(acc, next)
@@ -101,18 +102,18 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
     }
 
     UNROLL for (int i = 0; i < M; i++) {
-        V(sum) *ci = c + i * rs_c;
-        if (V(offset)) { /* the int32 that closes row i of A's panel belongs to every element of row i of C */
-            const V(acc) more = V(splat_sum)(ROW(i));
-            UNROLL for (int j = 0; j < NV; j++) acc[i][j] = V(add)(acc[i][j], more);
+        V(elem_c) *ci = c + i * rs_c;
+        if (V(offset)) { /* the int32 at the end of row i of A's panel is added to every element of row i of C */
+            const V(acc) correction = V(broadcast_c)(ROW(i));
+            UNROLL for (int j = 0; j < NV; j++) acc[i][j] = V(add)(acc[i][j], correction);
         }
         UNROLL for (int j = 0; j < NV; j++) {
-            V(sum) *cij = ci + j * LANES;
+            V(elem_c) *cij = ci + j * LANES;
             if (partial && j == NV - 1) {
-                if (!(flags & PYSIMD_ZERO)) acc[i][j] = V(add)(V(load_sum_first)(cij, mask), acc[i][j]);
-                V(store_first)(cij, mask, acc[i][j]);
+                if (!(flags & PYSIMD_ZERO)) acc[i][j] = V(add)(V(load_c_masked)(cij, mask), acc[i][j]);
+                V(store_masked)(cij, mask, acc[i][j]);
             } else {
-                if (!(flags & PYSIMD_ZERO)) acc[i][j] = V(add)(V(load_sum)(cij), acc[i][j]);
+                if (!(flags & PYSIMD_ZERO)) acc[i][j] = V(add)(V(load_c)(cij), acc[i][j]);
                 if (flags & PYSIMD_STREAM)
                     V(stream)(cij, acc[i][j]);
                 else
@@ -130,11 +131,12 @@ void KERNEL(int64_t k, const void *a, int64_t rs_a, int64_t cs_a, const void *b,
         tile(MR, NV_MAX, 0, 0, LANES, k, a, rs_a, cs_a, b, rs_b, c, rs_c, 0, NULL, NULL);
 }
 
+/* The batch: one tile a product. */
 INLINE void tiles(const int M, const int NV, const int partial, const pysimd_call *s, const int flags)
 {
     const V(elem_a) *a = s->a;
     const V(elem_b) *b = s->b;
-    V(sum) *c = s->c;
+    V(elem_c) *c = s->c;
     const int lanes = (int)(s->n - (NV - 1) * LANES);
     for (int64_t i = 0; i < s->batch; i++) {
         tile(M, NV, partial, 0, lanes, s->k, a, s->rs_a, s->cs_a, b, s->rs_b, c, s->rs_c, flags, NULL, NULL);
@@ -153,15 +155,15 @@ INLINE void tiles_of_m(const int M, const pysimd_call *s)
     else
         tiles(M, 1, 1, s, s->flags);
 }
-_Static_assert(NV_MAX <= 2, "tiles_of_m knows one vector and two");
+_Static_assert(NV_MAX <= 2, "tiles_of_m has cases for one vector and for two");
 
 #if MR == NR
 #ifdef B_IN_REGISTERS
-/* One dense square product in cache with all of B in registers, half of the rows of C at a time: B comes in one go at
- * the start, which hides the second cache better (54 ns against 58 for 16x16). The same sums in the same order as in
- * tile(). Streams from memory do not gain: there the prefetch has to be spread over the steps (1.24 against 1.17 times
- * the traffic). */
-INLINE void in_cache(const V(elem_a) *a, const V(elem_b) *b, V(sum) *c)
+/* One dense square product from cache, with all of B in registers and half of the rows of C at a time: all loads of B
+ * are issued at the start, which hides the latency of L2 better (54 ns against 58 for 16x16). The same terms in the
+ * same order as in tile(). Products from memory do not gain: there the prefetch has to be spread over the steps (1.24
+ * against 1.17 times the time of the memory traffic). */
+INLINE void cached_product(const V(elem_a) *a, const V(elem_b) *b, V(elem_c) *c)
 {
     enum { HALF = MR / 2 };
     V(vec) row[MR];
@@ -171,38 +173,39 @@ INLINE void in_cache(const V(elem_a) *a, const V(elem_b) *b, V(sum) *c)
         UNROLL for (int i = 0; i < HALF; i++) acc[i] = V(zero)();
         UNROLL for (int p = 0; p < MR; p++)
             UNROLL for (int i = 0; i < HALF; i++)
-                acc[i] = V(fma)(V(splat)(a + (i0 + i) * MR + p), row[p], acc[i]);
+                acc[i] = V(fma)(V(broadcast)(a + (i0 + i) * MR + p), row[p], acc[i]);
         UNROLL for (int i = 0; i < HALF; i++) V(store)(c + (i0 + i) * NR, acc[i]);
     }
 }
 #else
-INLINE void in_cache(const V(elem_a) *a, const V(elem_b) *b, V(sum) *c)
+INLINE void cached_product(const V(elem_a) *a, const V(elem_b) *b, V(elem_c) *c)
 {
     tile(MR, NV_MAX, 0, 1, LANES, MR, a, MR, 1, b, NR, c, NR, PYSIMD_ZERO, NULL, NULL);
 }
 #endif
 
-/* Square products in C order, A and B as large as the tile, one behind the other or not: all strides are known. */
+/* Square products of C-contiguous matrices as large as the tile, at any distance in the batch: all strides but those of
+ * the batch are constants. */
 INLINE void dense(const pysimd_call *s, const int stream)
 {
     const V(elem_a) *a = s->a;
     const V(elem_b) *b = s->b;
-    V(sum) *c = s->c;
-    enum { BYTES = MR * NR * sizeof *b, AHEAD = (PREFETCH_DISTANCE + BYTES - 1) / BYTES };
+    V(elem_c) *c = s->c;
+    enum { BYTES = MR * NR * sizeof *b, DISTANCE = (PREFETCH_DISTANCE + BYTES - 1) / BYTES };
     for (int64_t i = 0; i < s->batch; i++) {
         if (stream) {
-            const int64_t ahead = i + AHEAD < s->batch ? AHEAD : 0;
+            const int64_t ahead = i + DISTANCE < s->batch ? DISTANCE : 0;
             tile(MR, NV_MAX, 0, 1, LANES, MR, a, MR, 1, b, NR, c, NR, PYSIMD_ZERO | PYSIMD_STREAM,
                  (const char *)(a + ahead * s->bs_a), (const char *)(b + ahead * s->bs_b));
         } else {
-            in_cache(a, b, c);
+            cached_product(a, b, c);
         }
         a += s->bs_a, b += s->bs_b, c += s->bs_c;
     }
 }
 #endif
 
-/* m is a constant in each case, so that the accumulators of a partial tile are registers too. */
+/* m is a constant in each case, so that the accumulators of an edge tile are registers too. */
 void PASTE(KERNEL, batch)(const pysimd_call *s)
 {
 #if MR == NR

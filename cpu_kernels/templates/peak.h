@@ -1,6 +1,7 @@
-/* peak.h: the multiply-add of VEC, CHAINS of them independent, nothing loaded or stored: defines PEAK(n). And loads of
- * VEC, nothing multiplied: defines PEAK_loads(from, window, n); the size of the window says which cache they come from.
- * KEEP holds each sum in a register and makes the operand unknown, so that no step is left out or shared. */
+/* peak.h: the peak of a vector type: the multiply-add of VEC on ACCUMULATORS independent accumulators, nothing loaded
+ * or stored, as PEAK(n); and loads of VEC, nothing multiplied, as PEAK_loads(from, window, n), where the size of the
+ * window decides which cache they come from. KEEP holds the accumulators in registers and makes the operand unknown,
+ * so that the compiler neither drops nor shares a multiply-add. */
 #include "kernel.h"
 #include "../core/measure.h"
 
@@ -18,19 +19,19 @@ static void fill(void *to, size_t bytes, uint32_t seed)
 
 void PEAK(int64_t n)
 {
-    V(vec) made[2];
-    V(acc) sum[CHAINS];
-    /* Random bits in the low half of every 32-bit lane, small or denormal-free values by the high half: zeros would
-     * draw less power and so run at a higher clock than any real product. */
-    fill(made, sizeof made, 1);
-    V(vec) x = made[0], y = made[1]; /* of which nobody has the address: they stay in registers */
-    UNROLL for (int i = 0; i < CHAINS; i++) sum[i] = V(zero)();
+    V(vec) random[2];
+    V(acc) acc[ACCUMULATORS];
+    /* Random bits in the low half of every 32-bit lane, normal numbers by the high half: zeros would draw less power,
+     * and so run at a higher clock than any real product. */
+    fill(random, sizeof random, 1);
+    V(vec) x = random[0], y = random[1]; /* no address is taken of these: they are registers */
+    UNROLL for (int i = 0; i < ACCUMULATORS; i++) acc[i] = V(zero)();
     KEEP(y);
     for (; n > 0; n--)
-        UNROLL for (int i = 0; i < CHAINS; i++) {
+        UNROLL for (int i = 0; i < ACCUMULATORS; i++) {
             KEEP(x);
-            sum[i] = V(fma)(x, y, sum[i]);
-            KEEP(sum[i]);
+            acc[i] = V(fma)(x, y, acc[i]);
+            KEEP(acc[i]);
         }
 }
 
@@ -39,7 +40,7 @@ int64_t PASTE(PEAK, loads)(const void *from, int64_t window, int64_t n)
     enum { EACH = V(lanes) * V(k_group), STEP = PYSIMD_LOADS_A_STEP * EACH };
     const V(elem_b) *p = from, *const end = p + window / (int64_t)sizeof *p;
     for (; n > 0; n--) {
-        __asm__ volatile("" : "+r"(p) : : "memory"); /* what lies there is unknown in every step */
+        __asm__ volatile("" : "+r"(p) : : "memory"); /* the contents are unknown in every iteration */
         UNROLL for (int i = 0; i < PYSIMD_LOADS_A_STEP; i++) {
             V(vec) x = V(load)(p + i * EACH);
             KEEP(x);
@@ -51,4 +52,4 @@ int64_t PASTE(PEAK, loads)(const void *from, int64_t window, int64_t n)
 }
 #undef PEAK
 #undef VEC
-#undef CHAINS
+#undef ACCUMULATORS

@@ -7,8 +7,8 @@
  * ratio     4*4 / (4+4) = 2.00 multiply-adds per element loaded; inner product 0.50;
  *           4 / 5 = 0.80 multiply-add instructions per load instruction
  * bound     the loads, and the latency of the fma
- * rounding  one fma per term, k ascending from 0 (from K = 8 on even and odd k
- *           apart, then summed), then one add into C
+ * rounding  one fma per term, k ascending from 0 (from K = 8 on, even and odd k in accumulators of their
+ *           own, added at the end), then one add into C
  * needs     AVX2 FMA
  * idea      Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008); code written here
  */

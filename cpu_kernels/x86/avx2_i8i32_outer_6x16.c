@@ -1,4 +1,4 @@
-/* avx2_i8i32_outer_6x16: C[6,16] += A[6,K] * B[K,16], int32 sums of int8; exact by way of int16.
+/* avx2_i8i32_outer_6x16: C[6,16] += A[6,K] * B[K,16], int8 into int32; exact in pairs of int16.
  *
  * contract  pysimd.h; k_group 2, panel wide (int16).
  * tile      mr 6  nr 16: row i of C is 2 registers
@@ -9,7 +9,7 @@
  * rounding  exact; int32 wraps
  * needs     AVX2
  * idea      widen while packing, multiply and add pairs (vpmaddwd)
- * tried     vpmaddubsw on the bytes themselves: twice the rate and wrong, its 16-bit sums saturate
+ * tried     vpmaddubsw on the bytes themselves: twice the rate and wrong, its 16-bit additions saturate
  *           widening in the kernel (vpmovsxbw): two shuffles per broadcast bind port 5
  */
 #include "vec_avx2.h"
@@ -18,5 +18,5 @@
 #define VEC i16x16
 #define MR 6
 #define NR 16
-#define ALL_REGISTERS_TAKEN 1
+#define K_UNROLL 1
 #include "../templates/outer.h"

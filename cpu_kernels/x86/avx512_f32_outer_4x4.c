@@ -2,13 +2,13 @@
  *
  * contract  pysimd.h; k_group 1, panel plain.
  * tile      mr 4  nr 4; row i of C is lane i of the accumulator
- * regs      1 accumulator * 4 chains + 1 for four columns of A + 1 of their elements + 1 row of B + 1 index of
+ * regs      1 accumulator * 4 sets + 1 for four columns of A + 1 of their elements + 1 row of B + 1 index of
  *           the transposition = 8 of 32 zmm
  * per 4 k   4 vfmadd231ps  4 vbroadcastf32x4 m128  4 vpermilps  1 vpermps m512
  * ratio     4*4 / (4+4) = 2.00 multiply-adds per element loaded; inner product 0.50;
  *           4 / 5 = 0.80 multiply-add instructions per load instruction
- * rounding  the first product rounded, then one fma per term, p ascending; from K = 8 on p = 4.. in four chains
- *           (p mod 4), summed as a tree; then one add into C
+ * rounding  the first product rounded, then one fma per term, p ascending; from K = 8 on p = 4.. in four
+ *           accumulators (p mod 4), added as a tree; then one add into C
  * needs     AVX-512 F BW DQ VL
  * bound     the permute and the fma share two ports on Intel: 8 operations, 4 cycles for K = 4
  * idea      the rank-1 update of Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008),
@@ -18,7 +18,7 @@
 
 #include "vec_avx512.h"
 
-/* How A lies in memory. */
+/* Storage of A. */
 typedef enum {
     ROWS,    /* cs_a = 1 */
     COLUMNS, /* rs_a = 1: a packed panel, or a transposed A */
@@ -34,7 +34,7 @@ typedef struct {
 
 INLINE __mmask8 first(int n) { return (__mmask8)((1 << n) - 1); }
 
-/* Where lanes 1 to 3 read, if `count` lanes are wanted: the others repeat the last, so that nothing else is touched. */
+/* Where lanes 1 to 3 are loaded from, of `count` lanes: further lanes repeat the last, so nothing else is accessed. */
 typedef struct {
     int64_t at1, at2, at3;
 } offsets;
@@ -91,7 +91,7 @@ INLINE __m512 product(const a_layout layout, const shape s, const float *a, cons
         acc = FMA(3, FMA(2, FMA(1, acc)));
         a += 4 * s.cs_a, b += 4 * s.rs_b, k -= 4;
     }
-    if (k >= 4) { /* four chains hide the latency of the fma; where K = 4, the next product of the batch does */
+    if (k >= 4) { /* four accumulators hide the latency of the fma; where K = 4, the next product of the batch does */
         __m512 odd[3] = {_mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps()};
         for (; k >= 4; k -= 4, a += 4 * s.cs_a, b += 4 * s.rs_b) {
             av = columns_of_a(layout, s, rows, 4, a);

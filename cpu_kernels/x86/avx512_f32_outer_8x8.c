@@ -1,13 +1,13 @@
 /* avx512_f32_outer_8x8: C[8,8] += A[8,K] * B[K,8], float; two k at a time in one register.
  *
  * contract  pysimd.h; k_group 1, panel plain.
- * tile      mr 8  nr 8; even lanes of accumulator i sum the even p of row i of C, odd lanes the odd p
+ * tile      mr 8  nr 8; even lanes of accumulator i add the terms of even p, odd lanes those of odd p
  * regs      8 accumulators + 1 pair of rows of B + 1 pair of columns of A + 1 broadcast pair + 9 indices of
  *           permutations = 20 of 32 zmm
  * per 2 k   8 vfmadd231ps  8 vpermpd  2 vpermps m512
  * ratio     8*8 / (8+8) = 4.00 multiply-adds per element loaded; inner product 0.50;
  *           8 / 2 = 4.00 multiply-add instructions per load instruction
- * rounding  even and odd p are two chains of fma; then even + odd, then one add into C
+ * rounding  one fma per term, even and odd p in accumulators of their own; then even + odd, then one add into C
  * needs     AVX-512 F BW DQ VL
  * bound     K = 8 dense: 32 fma + 4 permutes + 12 to fold the pairs = 48 operations on two ports of Intel, 24 cycles;
  *           the plain ymm tile takes 64 fma, 32 cycles
@@ -16,7 +16,7 @@
  */
 #include "vec_avx512.h"
 
-/* How A lies in memory. */
+/* Storage of A. */
 typedef enum {
     ROWS,    /* cs_a = 1: two k of an element's row are one 64-bit broadcast */
     COLUMNS, /* rs_a = 1, eight rows: a packed panel, or a transposed A; two columns are interleaved like rows of B */
@@ -35,7 +35,7 @@ typedef struct {
 INLINE void store_row(float *c, __mmask8 columns, __m256 row, int flags)
 {
     if (!(flags & PYSIMD_ZERO)) row = _mm256_add_ps(_mm256_maskz_loadu_ps(columns, c), row);
-    KEEP(row); /* else gcc stores an extracted half by vextractf32x8 with a mask, which faults on masked-off bytes */
+    KEEP(row); /* else gcc stores an upper half by vextractf32x8 with a mask, which faults on masked-off bytes */
     _mm256_mask_storeu_ps(c, columns, row);
 }
 

@@ -6,8 +6,8 @@
  * per k     4 vfmadd231pd m64bcst  1 vmovupd m256
  * ratio     4*4 / (4+4) = 2.00 multiply-adds per element loaded; inner product 0.50;
  *           4 / 5 = 0.80 multiply-add instructions per load instruction
- * rounding  one fma per term, k ascending from 0 (from K = 8 on even and odd k
- *           apart, then summed), then one add into C
+ * rounding  one fma per term, k ascending from 0 (from K = 8 on, even and odd k in accumulators of their
+ *           own, added at the end), then one add into C
  * needs     AVX-512 F BW DQ VL
  * idea      Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008); code written here
  * tried     two rows of C in a zmm with vpermpd: 8 fma and 8 permutes for K = 4 on two ports, no gain over 16 fma

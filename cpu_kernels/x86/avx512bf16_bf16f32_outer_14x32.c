@@ -1,4 +1,4 @@
-/* avx512bf16_bf16f32_outer_14x32: C[14,32] += A[14,K] * B[K,32], float sums of bfloat16; two k in each 32-bit lane.
+/* avx512bf16_bf16f32_outer_14x32: C[14,32] += A[14,K] * B[K,32], bfloat16 into float; two k in each 32-bit lane.
  *
  * contract  pysimd.h; k_group 2, panel plain.
  * tile      mr 14  nr 32: row i of C is 2 registers

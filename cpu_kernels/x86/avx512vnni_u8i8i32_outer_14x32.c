@@ -1,4 +1,4 @@
-/* avx512vnni_u8i8i32_outer_14x32: C[14,32] += A[14,K] * B[K,32], sums of uint8 * int8; four k in each 32-bit lane.
+/* avx512vnni_u8i8i32_outer_14x32: C[14,32] += A[14,K] * B[K,32], uint8 * int8 into int32; four k in each 32-bit lane.
  *
  * contract  pysimd.h; k_group 4, panel plain.
  * tile      mr 14  nr 32: row i of C is 2 registers

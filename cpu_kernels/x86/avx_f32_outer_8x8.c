@@ -8,7 +8,7 @@
  *           8 / 9 = 0.89 multiply-add instructions per load instruction
  * bound     16 operations on two ports take 8 cycles, the loads 4.5: the arithmetic binds, so a larger tile would gain
  *           nothing without fma
- * rounding  one product and one sum per term, both rounded, k ascending from 0, then one add into C
+ * rounding  one multiply and one add per term, both rounded, k ascending from 0, then one add into C
  * needs     AVX
  * idea      Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008); code written here
  */

@@ -1,7 +1,7 @@
-/* peak_sse.c: the multiply-add chains of target sse. */
+/* peak_sse.c: the peaks of target sse. */
 #include "vec_sse.h"
 
 #define PEAK sse_f32_peak
 #define VEC f32x4
-#define CHAINS 12
+#define ACCUMULATORS 12
 #include "../templates/peak.h"

@@ -7,8 +7,8 @@
  * per k     4 mulps  4 addps  1 movups m128  4 movss m32  4 shufps
  * ratio     4*4 / (4+4) = 2.00 multiply-adds per element loaded; inner product 0.50;
  *           4 / 5 = 0.80 multiply-add instructions per load instruction
- * rounding  one product and one sum per term, both rounded, k ascending from 0 (from K = 8 on even and odd k
- *           apart, then summed), then one add into C
+ * rounding  one multiply and one add per term, both rounded, k ascending from 0 (from K = 8 on, even and odd k in
+ *           accumulators of their own, added at the end), then one add into C
  * needs     SSE2 (every x86-64)
  * idea      Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008); code written here
  */

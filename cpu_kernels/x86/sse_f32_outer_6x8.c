@@ -7,7 +7,7 @@
  * ratio     6*8 / (6+8) = 3.43 multiply-adds per element loaded; inner product 0.50;
  *           12 / 8 = 1.50 multiply-add instructions per load instruction
  * bound     the two-operand form also copies registers (movaps)
- * rounding  one product and one sum per term, both rounded, k ascending from 0, then one add into C
+ * rounding  one multiply and one add per term, both rounded, k ascending from 0, then one add into C
  * needs     SSE2 (every x86-64)
  * idea      Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008); code written here
  */
@@ -17,5 +17,5 @@
 #define VEC f32x4
 #define MR 6
 #define NR 8
-#define ALL_REGISTERS_TAKEN 1
+#define K_UNROLL 1
 #include "../templates/outer.h"

@@ -1,22 +1,22 @@
-/* vec_avx.h: eight floats in a ymm. Shared by avx (mul and add) and avx2 (fma): FMA is known at compile time. */
+/* vec_avx.h: eight floats in a ymm. Shared by avx (multiply and add) and avx2 (fma): FMA is known at compile time. */
 #include <immintrin.h>
 #include <stdint.h>
 
 #include "../templates/kernel.h"
 
 /* The first n of eight 32-bit lanes, n from 0 to 8; 64-bit lanes read it with step two. Only lanes with their sign bit
- * set are touched in memory. */
+ * set are accessed in memory. */
 static const int32_t first_lanes[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
 
-typedef float f32x8_elem_a, f32x8_elem_b, f32x8_sum;
+typedef float f32x8_elem_a, f32x8_elem_b, f32x8_elem_c;
 typedef __m256 f32x8_vec, f32x8_acc;
 typedef __m256i f32x8_mask;
 enum { f32x8_lanes = 8, f32x8_k_group = 1, f32x8_offset = 0 };
-INLINE __m256i f32x8_first(int n) { return _mm256_loadu_si256((const __m256i *)(first_lanes + 8 - n)); }
+INLINE __m256i f32x8_mask_of(int n) { return _mm256_loadu_si256((const __m256i *)(first_lanes + 8 - n)); }
 INLINE __m256 f32x8_zero(void) { return _mm256_setzero_ps(); }
 INLINE __m256 f32x8_load(const float *p) { return _mm256_loadu_ps(p); }
-INLINE __m256 f32x8_load_first(const float *p, __m256i m) { return _mm256_maskload_ps(p, m); }
-INLINE __m256 f32x8_splat(const float *p) { return _mm256_set1_ps(get_f32(p)); }
+INLINE __m256 f32x8_load_masked(const float *p, __m256i m) { return _mm256_maskload_ps(p, m); }
+INLINE __m256 f32x8_broadcast(const float *p) { return _mm256_set1_ps(get_f32(p)); }
 INLINE __m256 f32x8_fma(__m256 a, __m256 b, __m256 c)
 {
 #ifdef __FMA__
@@ -26,16 +26,16 @@ INLINE __m256 f32x8_fma(__m256 a, __m256 b, __m256 c)
 #endif
 }
 INLINE __m256 f32x8_add(__m256 a, __m256 b) { return _mm256_add_ps(a, b); }
-INLINE __m256 f32x8_load_sum(const float *p) { return _mm256_loadu_ps(p); }
-INLINE __m256 f32x8_load_sum_first(const float *p, __m256i m) { return _mm256_maskload_ps(p, m); }
+INLINE __m256 f32x8_load_c(const float *p) { return _mm256_loadu_ps(p); }
+INLINE __m256 f32x8_load_c_masked(const float *p, __m256i m) { return _mm256_maskload_ps(p, m); }
 INLINE void f32x8_store(float *p, __m256 v) { _mm256_storeu_ps(p, v); }
-INLINE void f32x8_store_first(float *p, __m256i m, __m256 v) { _mm256_maskstore_ps(p, m, v); }
+INLINE void f32x8_store_masked(float *p, __m256i m, __m256 v) { _mm256_maskstore_ps(p, m, v); }
 INLINE void f32x8_stream(float *p, __m256 v)
 {
     _mm_stream_ps(p, _mm256_castps256_ps128(v));
     _mm_stream_ps(p + 4, _mm256_extractf128_ps(v, 1));
 }
-INLINE __m256 f32x8_splat_sum(const void *p) { return f32x8_splat(p); }
+INLINE __m256 f32x8_broadcast_c(const void *p) { return f32x8_broadcast(p); }
 INLINE float f32x8_reduce(__m256 v)
 {
     __m128 x = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));

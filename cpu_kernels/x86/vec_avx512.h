@@ -4,8 +4,8 @@
 
 #include "../templates/kernel.h"
 
-/* NumPy aligns to 16 bytes, so a line is streamed in four parts, which meet in one write-combining buffer: measured as
- * fast as one 64-byte store. */
+/* NumPy aligns to 16 bytes, so a cache line is stored in four parts, which one write-combining buffer collects:
+ * measured as fast as one 64-byte store. */
 INLINE void stream512(void *p, __m512i v)
 {
     _mm_stream_si128((__m128i *)p, _mm512_castsi512_si128(v));
@@ -15,74 +15,74 @@ INLINE void stream512(void *p, __m512i v)
 }
 
 /* f32x16: sixteen floats in a zmm */
-typedef float f32x16_elem_a, f32x16_elem_b, f32x16_sum;
+typedef float f32x16_elem_a, f32x16_elem_b, f32x16_elem_c;
 typedef __m512 f32x16_vec, f32x16_acc;
 typedef __mmask16 f32x16_mask;
 enum { f32x16_lanes = 16, f32x16_k_group = 1, f32x16_offset = 0 };
-INLINE __mmask16 f32x16_first(int n) { return (__mmask16)((1u << n) - 1); }
+INLINE __mmask16 f32x16_mask_of(int n) { return (__mmask16)((1u << n) - 1); }
 INLINE __m512 f32x16_zero(void) { return _mm512_setzero_ps(); }
 INLINE __m512 f32x16_load(const float *p) { return _mm512_loadu_ps(p); }
-INLINE __m512 f32x16_load_first(const float *p, __mmask16 m) { return _mm512_maskz_loadu_ps(m, p); }
-INLINE __m512 f32x16_splat(const float *p) { return _mm512_set1_ps(get_f32(p)); }
+INLINE __m512 f32x16_load_masked(const float *p, __mmask16 m) { return _mm512_maskz_loadu_ps(m, p); }
+INLINE __m512 f32x16_broadcast(const float *p) { return _mm512_set1_ps(get_f32(p)); }
 INLINE __m512 f32x16_fma(__m512 a, __m512 b, __m512 c) { return _mm512_fmadd_ps(a, b, c); }
 INLINE __m512 f32x16_add(__m512 a, __m512 b) { return _mm512_add_ps(a, b); }
-INLINE __m512 f32x16_load_sum(const float *p) { return _mm512_loadu_ps(p); }
-INLINE __m512 f32x16_load_sum_first(const float *p, __mmask16 m) { return _mm512_maskz_loadu_ps(m, p); }
+INLINE __m512 f32x16_load_c(const float *p) { return _mm512_loadu_ps(p); }
+INLINE __m512 f32x16_load_c_masked(const float *p, __mmask16 m) { return _mm512_maskz_loadu_ps(m, p); }
 INLINE void f32x16_store(float *p, __m512 v) { _mm512_storeu_ps(p, v); }
-INLINE void f32x16_store_first(float *p, __mmask16 m, __m512 v) { _mm512_mask_storeu_ps(p, m, v); }
+INLINE void f32x16_store_masked(float *p, __mmask16 m, __m512 v) { _mm512_mask_storeu_ps(p, m, v); }
 INLINE void f32x16_stream(float *p, __m512 v) { stream512(p, _mm512_castps_si512(v)); }
-INLINE __m512 f32x16_splat_sum(const void *p) { return f32x16_splat(p); }
+INLINE __m512 f32x16_broadcast_c(const void *p) { return f32x16_broadcast(p); }
 INLINE float f32x16_reduce(__m512 v) { return _mm512_reduce_add_ps(v); }
 
 /* f64x8: eight doubles in a zmm */
-typedef double f64x8_elem_a, f64x8_elem_b, f64x8_sum;
+typedef double f64x8_elem_a, f64x8_elem_b, f64x8_elem_c;
 typedef __m512d f64x8_vec, f64x8_acc;
 typedef __mmask8 f64x8_mask;
 enum { f64x8_lanes = 8, f64x8_k_group = 1, f64x8_offset = 0 };
-INLINE __mmask8 f64x8_first(int n) { return (__mmask8)((1u << n) - 1); }
+INLINE __mmask8 f64x8_mask_of(int n) { return (__mmask8)((1u << n) - 1); }
 INLINE __m512d f64x8_zero(void) { return _mm512_setzero_pd(); }
 INLINE __m512d f64x8_load(const double *p) { return _mm512_loadu_pd(p); }
-INLINE __m512d f64x8_load_first(const double *p, __mmask8 m) { return _mm512_maskz_loadu_pd(m, p); }
-INLINE __m512d f64x8_splat(const double *p) { return _mm512_set1_pd(get_f64(p)); }
+INLINE __m512d f64x8_load_masked(const double *p, __mmask8 m) { return _mm512_maskz_loadu_pd(m, p); }
+INLINE __m512d f64x8_broadcast(const double *p) { return _mm512_set1_pd(get_f64(p)); }
 INLINE __m512d f64x8_fma(__m512d a, __m512d b, __m512d c) { return _mm512_fmadd_pd(a, b, c); }
 INLINE __m512d f64x8_add(__m512d a, __m512d b) { return _mm512_add_pd(a, b); }
-INLINE __m512d f64x8_load_sum(const double *p) { return _mm512_loadu_pd(p); }
-INLINE __m512d f64x8_load_sum_first(const double *p, __mmask8 m) { return _mm512_maskz_loadu_pd(m, p); }
+INLINE __m512d f64x8_load_c(const double *p) { return _mm512_loadu_pd(p); }
+INLINE __m512d f64x8_load_c_masked(const double *p, __mmask8 m) { return _mm512_maskz_loadu_pd(m, p); }
 INLINE void f64x8_store(double *p, __m512d v) { _mm512_storeu_pd(p, v); }
-INLINE void f64x8_store_first(double *p, __mmask8 m, __m512d v) { _mm512_mask_storeu_pd(p, m, v); }
+INLINE void f64x8_store_masked(double *p, __mmask8 m, __m512d v) { _mm512_mask_storeu_pd(p, m, v); }
 INLINE void f64x8_stream(double *p, __m512d v) { stream512(p, _mm512_castpd_si512(v)); }
-INLINE __m512d f64x8_splat_sum(const void *p) { return f64x8_splat(p); }
+INLINE __m512d f64x8_broadcast_c(const void *p) { return f64x8_broadcast(p); }
 
 /* f64x4: four doubles in a ymm, with the masks of AVX-512VL */
-typedef double f64x4_elem_a, f64x4_elem_b, f64x4_sum;
+typedef double f64x4_elem_a, f64x4_elem_b, f64x4_elem_c;
 typedef __m256d f64x4_vec, f64x4_acc;
 typedef __mmask8 f64x4_mask;
 enum { f64x4_lanes = 4, f64x4_k_group = 1, f64x4_offset = 0 };
-INLINE __mmask8 f64x4_first(int n) { return (__mmask8)((1u << n) - 1); }
+INLINE __mmask8 f64x4_mask_of(int n) { return (__mmask8)((1u << n) - 1); }
 INLINE __m256d f64x4_zero(void) { return _mm256_setzero_pd(); }
 INLINE __m256d f64x4_load(const double *p) { return _mm256_loadu_pd(p); }
-INLINE __m256d f64x4_load_first(const double *p, __mmask8 m) { return _mm256_maskz_loadu_pd(m, p); }
-INLINE __m256d f64x4_splat(const double *p) { return _mm256_set1_pd(get_f64(p)); }
+INLINE __m256d f64x4_load_masked(const double *p, __mmask8 m) { return _mm256_maskz_loadu_pd(m, p); }
+INLINE __m256d f64x4_broadcast(const double *p) { return _mm256_set1_pd(get_f64(p)); }
 INLINE __m256d f64x4_fma(__m256d a, __m256d b, __m256d c) { return _mm256_fmadd_pd(a, b, c); }
 INLINE __m256d f64x4_add(__m256d a, __m256d b) { return _mm256_add_pd(a, b); }
-INLINE __m256d f64x4_load_sum(const double *p) { return _mm256_loadu_pd(p); }
-INLINE __m256d f64x4_load_sum_first(const double *p, __mmask8 m) { return _mm256_maskz_loadu_pd(m, p); }
+INLINE __m256d f64x4_load_c(const double *p) { return _mm256_loadu_pd(p); }
+INLINE __m256d f64x4_load_c_masked(const double *p, __mmask8 m) { return _mm256_maskz_loadu_pd(m, p); }
 INLINE void f64x4_store(double *p, __m256d v) { _mm256_storeu_pd(p, v); }
-INLINE void f64x4_store_first(double *p, __mmask8 m, __m256d v) { _mm256_mask_storeu_pd(p, m, v); }
+INLINE void f64x4_store_masked(double *p, __mmask8 m, __m256d v) { _mm256_mask_storeu_pd(p, m, v); }
 INLINE void f64x4_stream(double *p, __m256d v)
 {
     _mm_stream_pd(p, _mm256_castpd256_pd128(v));
     _mm_stream_pd(p + 2, _mm256_extractf128_pd(v, 1));
 }
-INLINE __m256d f64x4_splat_sum(const void *p) { return f64x4_splat(p); }
+INLINE __m256d f64x4_broadcast_c(const void *p) { return f64x4_broadcast(p); }
 
-/* Sixteen 32-bit lanes of a zmm that hold groups of narrow values: what VNNI and BF16 types share. */
+/* Sixteen 32-bit lanes of a zmm that hold groups of narrow values: what the VNNI and BF16 types share. */
 #define GROUP_LOADS(VEC_, type_a, type_b)                                                                              \
     typedef type_a VEC_##_elem_a;                                                                                      \
     typedef type_b VEC_##_elem_b;                                                                                      \
     typedef __m512i VEC_##_vec;                                                                                        \
     typedef __mmask16 VEC_##_mask;                                                                                     \
-    INLINE __mmask16 VEC_##_first(int n) { return (__mmask16)((1u << n) - 1); }                                        \
+    INLINE __mmask16 VEC_##_mask_of(int n) { return (__mmask16)((1u << n) - 1); }                                      \
     INLINE __m512i VEC_##_load(const type_b *p) { return _mm512_loadu_si512(p); }                                      \
-    INLINE __m512i VEC_##_load_first(const type_b *p, __mmask16 m) { return _mm512_maskz_loadu_epi32(m, p); }          \
-    INLINE __m512i VEC_##_splat(const type_a *p) { return _mm512_set1_epi32(get_i32(p)); }
+    INLINE __m512i VEC_##_load_masked(const type_b *p, __mmask16 m) { return _mm512_maskz_loadu_epi32(m, p); }         \
+    INLINE __m512i VEC_##_broadcast(const type_a *p) { return _mm512_set1_epi32(get_i32(p)); }

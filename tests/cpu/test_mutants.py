@@ -30,8 +30,8 @@ MUTANTS = {
     "last row forgotten": (
         "generic_f32_outer_4x4",
         "templates/outer.h",
-        "V(sum) *ci = c + i * rs_c;",
-        "V(sum) *ci = c + (i < 3 ? i : 2) * rs_c;",
+        "V(elem_c) *ci = c + i * rs_c;",
+        "V(elem_c) *ci = c + (i < 3 ? i : 2) * rs_c;",
     ),
     "C overwritten": ("generic_f64_outer_4x4", "generic/vec_generic.h", "{ return a + b; }", "{ return b; }"),
     "a product subtracted": (

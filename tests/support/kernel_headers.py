@@ -116,7 +116,7 @@ def tile_faults(labels, built) -> list[str]:
 
 def register_faults(labels, built) -> list[str]:
     part = r"\d+(?: [^\d;=+]+)?"
-    pattern = rf"(\d+) accumulators?(?: \* (\d+) chains)?[^\d;=+]*((?:\+ {part})*)= (\d+) of (\d+) (\w+)"
+    pattern = rf"(\d+) accumulators?(?: \* (\d+) sets)?[^\d;=+]*((?:\+ {part})*)= (\d+) of (\d+) (\w+)"
     match = checked("regs", labels["regs"], pattern)
     accumulators = int(match[1]) * int(match[2] or 1)
     others = sum(map(int, re.findall(r"\+ (\d+)", match[3])))
