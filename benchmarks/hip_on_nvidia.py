@@ -1,6 +1,6 @@
 """The HIP kernels on an NVIDIA GPU: ``python benchmarks/hip_on_nvidia.py [--out FILE.json]``.
 
-NVRTC compiles all of them but those of AMD's matrix units (hip_kernels/amd.h is empty for it, halves.h has a branch).
+NVRTC compiles all of them but those of AMD's matrix units (hip_kernels/amd.h is empty for it, f16.h has a branch).
 They are launched with the layouts, grids and arguments of the HIP backend, and every result is compared with the exact
 product: source and host code run on a real GPU, though not on one of AMD. Speed is not measured. PYSIMD_COMMIT names
 the commit where git cannot.

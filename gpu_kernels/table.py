@@ -1,7 +1,7 @@
 """The one place where a CUDA kernel is registered; dispatch, compilation, tests, command line and report read it.
 
 The tile in the name is the tile in the row. ``entry`` is the template instance in ``source``; ``{a}`` and ``{b}`` stand
-for the layouts of the operands (memory.cuh), ``{edge}`` for "tiles stick out of C", ``{direct}`` for "fragments are
+for the layouts of the operands (memory.cuh), ``{edge}`` for "there are edge tiles", ``{direct}`` for "fragments are
 loaded from the arrays". Plain data: nothing here needs CuPy.
 """
 
@@ -79,12 +79,12 @@ KERNELS = (
 BY_NAME = {row.name: row for row in KERNELS}
 
 BATCHED = "batched.cu"
-"""What ``matmul`` runs for batches of small products: one file, an instance for every shape and arrangement."""
+"""What ``matmul`` runs for batches of small products: one file, an instance for every shape and layout of operands."""
 
 BATCHED_TYPES = {"f32": "F32", "f64": "F64", "f16": "F16", "bf16f32": "BF16F32", "i8i32": "I8I32"}
 BATCHED_MOST_MN, BATCHED_MOST_K = 32, 64
 BATCHED_SHARED_BYTES = 48 << 10
-"""Shared memory that a block has without asking for more."""
+"""The most static shared memory of a block."""
 
 
 @dataclass(frozen=True)

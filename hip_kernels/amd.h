@@ -1,8 +1,8 @@
-/* amd.h: the CUDA names that gpu_kernels/micro uses, on AMD GPUs, so that one source serves both.
+/* amd.h: defines the CUDA names that gpu_kernels/micro uses for AMD GPUs, so that one source serves both vendors.
  *
- * Three compilers read it: hiprtc, which brings HIP's own names; clang without any header of HIP, which brings none;
- * and NVRTC, for which all is there. The names that HIP has too are taken over for the compilers of AMD alike, so that
- * what an instance is made of does not depend on a version of HIP.
+ * Three compilers read it: hiprtc, which declares HIP's own names; clang without a header of HIP, which declares none;
+ * and NVRTC, which needs nothing of this file. Names that HIP has too are defined here for both compilers of AMD, so
+ * that an instance does not depend on a version of HIP.
  */
 #if defined(__HIP__)
 
@@ -46,7 +46,7 @@ __device__ inline To bits(From x) {
     return y;
 }
 __device__ inline float fma(float a, float b, float c) {
-#pragma clang fp contract(off) /* no two of them in one instruction (v_dot2), which rounds otherwise */
+#pragma clang fp contract(off) /* two of them in one v_dot2 would round differently */
     return __builtin_fmaf(a, b, c);
 }
 __device__ inline double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
@@ -54,13 +54,13 @@ __device__ inline double join(int high, int low) { return bits<double>(Two{(unsi
 __device__ inline int high(double x) { return (int)bits<Two>(x).y; }
 __device__ inline int low(double x) { return (int)bits<Two>(x).x; }
 
-/* CUDA numbers the bytes of y:x, and has four bits for each of the result; v_perm_b32 numbers those of its first
- * operand from 4 on, and has eight. */
+/* prmt and v_perm_b32: the selector of CUDA has 4 bits for a byte and numbers the bytes of y:x, that of AMD has 8 bits
+ * and numbers the bytes of its first operand from 4 on. */
 __device__ inline unsigned permute(unsigned x, unsigned y, unsigned s) {
     return __builtin_amdgcn_perm(y, x, (s & 7) | (s >> 4 & 7) << 8 | (s >> 8 & 7) << 16 | (s >> 12 & 7) << 24);
 }
 
-/* c and the four products of bytes; one instruction where there is one, exact everywhere. */
+/* c plus four products of int8, exact; one instruction where the target has it. */
 __device__ inline int dot4(int a, int b, int c) {
 #if defined(__GFX11__) || defined(__GFX12__)
     return __builtin_amdgcn_sudot4(true, a, true, b, c, false);

@@ -19,45 +19,45 @@
  * launch    128 threads a block; grid ceil(batch * ceil(m/MR) * ceil(n/NR) / 2)
  * smem      0 bytes
  */
-#include "halves.h"
+#include "f16.h"
 
 #if !defined(__gfx908__) && !defined(__gfx90a__) && !defined(__gfx942__) && !defined(__gfx950__)
 #error "MFMA: gfx908, gfx90a, gfx942 and gfx950 have it, this target does not"
 #endif
 
-typedef float Sums4 __attribute__((ext_vector_type(4)));
-typedef float Sums16 __attribute__((ext_vector_type(16)));
-typedef half_t Half4 __attribute__((ext_vector_type(4)));
+typedef float F32x4 __attribute__((ext_vector_type(4)));
+typedef float F32x16 __attribute__((ext_vector_type(16)));
+typedef f16 F16x4 __attribute__((ext_vector_type(4)));
 
 /* One instruction: STEPS elements of A and of B in a lane. */
-struct FromFloat {
+struct FromF32 {
     typedef F32 In;
     static constexpr int STEPS = 1;
-    __device__ static Sums4 multiply(const float* a, const float* b, Sums4 c) {
+    __device__ static F32x4 multiply(const float* a, const float* b, F32x4 c) {
         return __builtin_amdgcn_mfma_f32_16x16x4f32(*a, *b, c, 0, 0, 0);
     }
-    __device__ static Sums16 multiply(const float* a, const float* b, Sums16 c) {
+    __device__ static F32x16 multiply(const float* a, const float* b, F32x16 c) {
         return __builtin_amdgcn_mfma_f32_32x32x2f32(*a, *b, c, 0, 0, 0);
     }
 };
-struct FromHalf {
-    typedef Half In;
+struct FromF16 {
+    typedef F16Only In;
     static constexpr int STEPS = 4;
-    __device__ static Half4 four(const half_t* x) { return Half4{x[0], x[1], x[2], x[3]}; }
-    __device__ static Sums4 multiply(const half_t* a, const half_t* b, Sums4 c) {
+    __device__ static F16x4 four(const f16* x) { return F16x4{x[0], x[1], x[2], x[3]}; }
+    __device__ static F32x4 multiply(const f16* a, const f16* b, F32x4 c) {
         return __builtin_amdgcn_mfma_f32_16x16x16f16(four(a), four(b), c, 0, 0, 0);
     }
-    __device__ static Sums16 multiply(const half_t* a, const half_t* b, Sums16 c) {
+    __device__ static F32x16 multiply(const f16* a, const f16* b, F32x16 c) {
         return __builtin_amdgcn_mfma_f32_32x32x8f16(four(a), four(b), c, 0, 0, 0);
     }
 };
 template <int SIDE>
-struct SumsOf {
-    typedef Sums4 Type;
+struct AccumulatorsOf {
+    typedef F32x4 Type;
 };
 template <>
-struct SumsOf<32> {
-    typedef Sums16 Type;
+struct AccumulatorsOf<32> {
+    typedef F32x16 Type;
 };
 
 template <class Form, int SIDE, Layout LA, Layout LB, bool EDGE>
@@ -68,14 +68,14 @@ __global__ void __launch_bounds__(128) mfma_tile(const __grid_constant__ Call p)
     Tile t = tile_of<SIDE, SIDE, EDGE>(p, group_index<64>());
     if (!t.inside) return;
     int lane = threadIdx.x % 64, line = lane % SIDE, group = lane / SIDE;
-    /* Lanes outside of C read its last row or column again; their sums are dropped. */
+    /* Lanes outside of C read its last row or column again; their accumulators are not stored. */
     int row = EDGE ? min(line, t.rows - 1) : line, col = EDGE ? min(line, t.cols - 1) : line;
-    const Elem* a = (const Elem*)p.a + t.at.a + (t.i + row) * p.a_rs + group * U * p.a_cs;
-    const Elem* b = (const Elem*)p.b + t.at.b + (t.j + col) * p.b_cs + group * U * p.b_rs;
-    typename SumsOf<SIDE>::Type sums = {};
+    const Elem* a = (const Elem*)p.a + t.offsets.a + (t.i + row) * p.a_rs + group * U * p.a_cs;
+    const Elem* b = (const Elem*)p.b + t.offsets.b + (t.j + col) * p.b_cs + group * U * p.b_rs;
+    typename AccumulatorsOf<SIDE>::Type acc = {};
     auto multiply = [&](const typename In::Acc(&x)[1][U], const typename In::Acc(&y)[1][U]) {
 #pragma unroll
-        for (int u = 0; u < U; u += Form::STEPS) sums = Form::multiply(&x[0][u], &y[0][u], sums);
+        for (int u = 0; u < U; u += Form::STEPS) acc = Form::multiply(&x[0][u], &y[0][u], acc);
     };
     i64 k = p.k;
 #pragma unroll 1
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(128) mfma_tile(const __grid_constant__ Call p)
         b += GROUPS * U * p.b_rs;
         multiply(fa, fb);
     }
-    if (k > 0) { /* the last steps: past them, the last one is read again and zero is taken */
+    if (k > 0) { /* the remainder of K: past its end the last element is read again and replaced by zero */
         int left = (int)k - group * U;
         typename In::Acc fa[1][U], fb[1][U];
 #pragma unroll
@@ -105,6 +105,6 @@ __global__ void __launch_bounds__(128) mfma_tile(const __grid_constant__ Call p)
         Tile one = t;
         int i = r / 4 * (4 * GROUPS) + 4 * group + r % 4;
         one.i += i;
-        if (!EDGE || (i < t.rows && line < t.cols)) store_element<F32>(p, one, sums[r]);
+        if (!EDGE || (i < t.rows && line < t.cols)) store_element<F32>(p, one, acc[r]);
     }
 }

@@ -18,24 +18,24 @@
  * launch    128 threads a block; grid ceil(batch * ceil(m/MR) * ceil(n/NR) / 128)
  * smem      0 bytes
  */
-#include "halves.h"
+#include "f16.h"
 
-/* gfx900 has no fused mixed instruction: written as two operations, it is free to take the other. */
-__device__ inline float multiply_add(half_t a, half_t b, float c) {
+/* gfx900 has v_mad_mix, not v_fma_mix: the compiler selects it from a product and a sum. */
+__device__ inline float multiply_add(f16 a, f16 b, float c) {
 #if defined(__gfx900__) || defined(__gfx902__)
-    return wide(a) * wide(b) + c;
+    return to_f32(a) * to_f32(b) + c;
 #else
-    return multiply_add(wide(a), wide(b), c);
+    return multiply_add(to_f32(a), to_f32(b), c);
 #endif
 }
 
 struct Mixed {
     template <int MR, int NR>
-    struct Sums {
+    struct Accumulators {
         float acc[MR][NR];
 
         template <int U, Layout LA, Layout LB>
-        __device__ void add(const Halves<MR, U, LA>& a, const Halves<NR, U, LB>& b) {
+        __device__ void add(const F16Fragment<MR, U, LA>& a, const F16Fragment<NR, U, LB>& b) {
 #pragma unroll
             for (int u = 0; u < U; ++u)
 #pragma unroll

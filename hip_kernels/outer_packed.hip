@@ -17,32 +17,32 @@
  * launch    128 threads a block; grid ceil(batch * ceil(m/MR) * ceil(n/NR) / 128)
  * smem      0 bytes
  */
-#include "halves.h"
+#include "f16.h"
 
 struct Packed {
     template <int MR, int NR>
-    struct Sums {
+    struct Accumulators {
         Pair acc[MR][NR / 2];
 
         template <int U, Layout LA, Layout LB>
-        __device__ void add(const Halves<MR, U, LA>& a, const Halves<NR, U, LB>& b) {
+        __device__ void add(const F16Fragment<MR, U, LA>& a, const F16Fragment<NR, U, LB>& b) {
 #pragma unroll
             for (int u = 0; u < U; ++u)
 #pragma unroll
                 for (int i = 0; i < MR; ++i)
 #pragma unroll
                     for (int j = 0; j < NR; j += 2)
-                        acc[i][j / 2] = multiply_add(a.twice(i, u), b.two(j, u), acc[i][j / 2]);
+                        acc[i][j / 2] = multiply_add(a.broadcast(i, u), b.pair(j, u), acc[i][j / 2]);
         }
 
         template <bool EDGE>
         __device__ void store(const Call& p, const Tile& t) const {
-            half_t tile[MR][NR];
+            f16 tile[MR][NR];
 #pragma unroll
             for (int i = 0; i < MR; ++i)
 #pragma unroll
-                for (int j = 0; j < NR; ++j) tile[i][j] = half_of(acc[i][j / 2], j % 2);
-            store_tile<Half, MR, NR, EDGE>(p, t, tile);
+                for (int j = 0; j < NR; ++j) tile[i][j] = element(acc[i][j / 2], j % 2);
+            store_tile<F16Only, MR, NR, EDGE>(p, t, tile);
         }
     };
 };

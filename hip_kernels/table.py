@@ -1,7 +1,7 @@
 """The one place where a HIP kernel is registered; dispatch, compilation, simulation, tests and command line read it.
 
 The tile in the name is the tile in the row. ``entry`` is the template instance in ``source``; ``{a}`` and ``{b}`` stand
-for the layouts of the operands (gpu_kernels/micro/memory.cuh), ``{edge}`` for "tiles stick out of C". Plain data:
+for the layouts of the operands (gpu_kernels/micro/memory.cuh), ``{edge}`` for "there are edge tiles". Plain data:
 nothing here needs CuPy.
 """
 
@@ -45,17 +45,17 @@ class Kernel:
 # fmt: off
 KERNELS = (
     Kernel("hip_f16_outer_4x4", form="outer", types="f16", mr=4, nr=4, k_group=1, requires="gfx900", lanes=1,
-           source="outer_packed.hip", entry="outer_halves<Packed, 4, 4, {a}, {b}, {edge}>"),
+           source="outer_packed.hip", entry="outer_f16<Packed, 4, 4, {a}, {b}, {edge}>"),
     Kernel("hip_f16_outer_8x8", form="outer", types="f16", mr=8, nr=8, k_group=1, requires="gfx900", lanes=1,
-           source="outer_packed.hip", entry="outer_halves<Packed, 8, 8, {a}, {b}, {edge}>"),
+           source="outer_packed.hip", entry="outer_f16<Packed, 8, 8, {a}, {b}, {edge}>"),
     Kernel("hip_f16f32_mfma_16x16", form="mfma", types="f16f32", mr=16, nr=16, k_group=16, requires="mfma", lanes=64,
-           source="mfma.hip", entry="mfma_tile<FromHalf, 16, {a}, {b}, {edge}>", layouts=("K_MAJOR",)),
+           source="mfma.hip", entry="mfma_tile<FromF16, 16, {a}, {b}, {edge}>", layouts=("K_MAJOR",)),
     Kernel("hip_f16f32_mfma_32x32", form="mfma", types="f16f32", mr=32, nr=32, k_group=8, requires="mfma", lanes=64,
-           source="mfma.hip", entry="mfma_tile<FromHalf, 32, {a}, {b}, {edge}>", layouts=("K_MAJOR",)),
+           source="mfma.hip", entry="mfma_tile<FromF16, 32, {a}, {b}, {edge}>", layouts=("K_MAJOR",)),
     Kernel("hip_f16f32_outer_4x4", form="outer", types="f16f32", mr=4, nr=4, k_group=1, requires="gfx900", lanes=1,
-           source="outer_mixed.hip", entry="outer_halves<Mixed, 4, 4, {a}, {b}, {edge}>"),
+           source="outer_mixed.hip", entry="outer_f16<Mixed, 4, 4, {a}, {b}, {edge}>"),
     Kernel("hip_f16f32_outer_8x8", form="outer", types="f16f32", mr=8, nr=8, k_group=1, requires="gfx900", lanes=1,
-           source="outer_mixed.hip", entry="outer_halves<Mixed, 8, 8, {a}, {b}, {edge}>"),
+           source="outer_mixed.hip", entry="outer_f16<Mixed, 8, 8, {a}, {b}, {edge}>"),
     Kernel("hip_f16f32_wmma_16x16", form="wmma", types="f16f32", mr=16, nr=16, k_group=16, requires="wmma", lanes=32,
            source="wmma.hip", entry="wmma_tile<{a}, {b}, {edge}>", layouts=("K_MAJOR",)),
     Kernel("hip_f32_inner_4x4", form="inner", types="f32", mr=4, nr=4, k_group=1, requires="gfx900", lanes=16,
@@ -63,9 +63,9 @@ KERNELS = (
     Kernel("hip_f32_inner_8x8", form="inner", types="f32", mr=8, nr=8, k_group=1, requires="gfx900", lanes=64,
            source="inner.hip", entry="inner<F32, 8, 8, {a}, {b}, {edge}>", layouts=("K_MAJOR",)),
     Kernel("hip_f32_mfma_16x16", form="mfma", types="f32", mr=16, nr=16, k_group=4, requires="mfma", lanes=64,
-           source="mfma.hip", entry="mfma_tile<FromFloat, 16, {a}, {b}, {edge}>", layouts=("K_MAJOR",)),
+           source="mfma.hip", entry="mfma_tile<FromF32, 16, {a}, {b}, {edge}>", layouts=("K_MAJOR",)),
     Kernel("hip_f32_mfma_32x32", form="mfma", types="f32", mr=32, nr=32, k_group=2, requires="mfma", lanes=64,
-           source="mfma.hip", entry="mfma_tile<FromFloat, 32, {a}, {b}, {edge}>", layouts=("K_MAJOR",)),
+           source="mfma.hip", entry="mfma_tile<FromF32, 32, {a}, {b}, {edge}>", layouts=("K_MAJOR",)),
     Kernel("hip_f32_outer_4x4", form="outer", types="f32", mr=4, nr=4, k_group=1, requires="gfx900", lanes=1,
            source="outer.hip", entry="outer<F32, 4, 4, {a}, {b}, {edge}>"),
     Kernel("hip_f32_outer_8x8", form="outer", types="f32", mr=8, nr=8, k_group=1, requires="gfx900", lanes=1,
@@ -112,8 +112,8 @@ def symbol(entry: str) -> str:
     """The name of a template instance in machine code, as the C++ ABI makes it: ``outer<F32, 4>`` is
     ``_Z5outerI3F32Li4EEv4Call``.
 
-    With it a compiled module is found again in CuPy's cache; modules with name expressions CuPy compiles anew in every
-    process where it is built for ROCm.
+    CuPy's ROCm build compiles a module with name expressions again in every process; without them, by this name, a
+    compiled module comes from its cache.
     """
     seen = []  # what the ABI abbreviates when it comes again: S_, S0_, S1_, ...
 

@@ -14,7 +14,7 @@
  * launch    128 threads a block; grid ceil(batch * ceil(m/16) * ceil(n/16) / 4)
  * smem      0 bytes
  */
-#include "halves.h"
+#include "f16.h"
 
 #if !defined(__GFX11__) && !defined(__GFX12__)
 #error "WMMA: gfx11 and gfx12 have it, this target does not"
@@ -26,21 +26,21 @@ constexpr int U = 8; /* steps of k in a lane */
 #else
 constexpr int U = 16;
 #endif
-typedef float Sums __attribute__((ext_vector_type(8)));
-typedef half_t Line __attribute__((ext_vector_type(U)));
+typedef float Accumulators __attribute__((ext_vector_type(8)));
+typedef f16 Row __attribute__((ext_vector_type(U)));
 
-__device__ inline Line line_of(const half_t (&x)[1][U]) {
-    Line v;
+__device__ inline Row row_of(const f16 (&x)[1][U]) {
+    Row v;
 #pragma unroll
     for (int u = 0; u < U; ++u) v[u] = x[0][u];
     return v;
 }
 
-__device__ inline Sums multiply(const half_t (&a)[1][U], const half_t (&b)[1][U], Sums c) {
+__device__ inline Accumulators multiply(const f16 (&a)[1][U], const f16 (&b)[1][U], Accumulators c) {
 #if defined(__GFX12__)
-    return __builtin_amdgcn_wmma_f32_16x16x16_f16_w32_gfx12(line_of(a), line_of(b), c);
+    return __builtin_amdgcn_wmma_f32_16x16x16_f16_w32_gfx12(row_of(a), row_of(b), c);
 #else
-    return __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(line_of(a), line_of(b), c);
+    return __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(row_of(a), row_of(b), c);
 #endif
 }
 
@@ -49,32 +49,32 @@ __global__ void __launch_bounds__(128) wmma_tile(const __grid_constant__ Call p)
     Tile t = tile_of<SIDE, SIDE, EDGE>(p, group_index<32>());
     if (!t.inside) return;
     int lane = threadIdx.x % 32, line = lane % SIDE, group = lane / SIDE, first = U == SIDE ? 0 : group * U;
-    /* Lanes outside of C read its last row or column again; their sums are dropped. */
+    /* Lanes outside of C read its last row or column again; their accumulators are not stored. */
     int row = EDGE ? min(line, t.rows - 1) : line, col = EDGE ? min(line, t.cols - 1) : line;
-    const u16* a = (const u16*)p.a + t.at.a + (t.i + row) * p.a_rs + first * p.a_cs;
-    const u16* b = (const u16*)p.b + t.at.b + (t.j + col) * p.b_cs + first * p.b_rs;
-    Sums sums = {};
+    const u16* a = (const u16*)p.a + t.offsets.a + (t.i + row) * p.a_rs + first * p.a_cs;
+    const u16* b = (const u16*)p.b + t.offsets.b + (t.j + col) * p.b_cs + first * p.b_rs;
+    Accumulators acc = {};
     i64 k = p.k;
 #pragma unroll 1
     for (; k >= SIDE; k -= SIDE) {
-        half_t fa[1][U], fb[1][U];
-        load_fragment<Half, 1, U, LA, false>(fa, a, 0, p.a_cs, 1);
-        load_fragment<Half, 1, U, LB, false>(fb, b, 0, p.b_rs, 1);
+        f16 fa[1][U], fb[1][U];
+        load_fragment<F16Only, 1, U, LA, false>(fa, a, 0, p.a_cs, 1);
+        load_fragment<F16Only, 1, U, LB, false>(fb, b, 0, p.b_rs, 1);
         a += SIDE * p.a_cs;
         b += SIDE * p.b_rs;
-        sums = multiply(fa, fb, sums);
+        acc = multiply(fa, fb, acc);
     }
-    if (k > 0) { /* the last steps: past them, the last one is read again and zero is taken */
+    if (k > 0) { /* the remainder of K: past its end the last element is read again and replaced by zero */
         int left = (int)k - first;
-        half_t fa[1][U], fb[1][U];
+        f16 fa[1][U], fb[1][U];
 #pragma unroll
         for (int u = 0; u < U; ++u) {
             int at = min(u, left - 1);
-            half_t x = Half::value(__ldg(a + at * p.a_cs)), y = Half::value(__ldg(b + at * p.b_rs));
-            fa[0][u] = u < left ? x : half_t(0);
-            fb[0][u] = u < left ? y : half_t(0);
+            f16 x = F16Only::value(__ldg(a + at * p.a_cs)), y = F16Only::value(__ldg(b + at * p.b_rs));
+            fa[0][u] = u < left ? x : f16(0);
+            fb[0][u] = u < left ? y : f16(0);
         }
-        sums = multiply(fa, fb, sums);
+        acc = multiply(fa, fb, acc);
     }
     t.j += line;
 #pragma unroll
@@ -82,6 +82,6 @@ __global__ void __launch_bounds__(128) wmma_tile(const __grid_constant__ Call p)
         Tile one = t;
         int i = U == SIDE ? 2 * r + group : 8 * group + r;
         one.i += i;
-        if (!EDGE || (i < t.rows && line < t.cols)) store_element<F32>(p, one, sums[r]);
+        if (!EDGE || (i < t.rows && line < t.cols)) store_element<F32>(p, one, acc[r]);
     }
 }

@@ -19,7 +19,7 @@
 #include "call.cuh"
 #include "types.cuh"
 #include "memory.cuh"
-#include "bytes.cuh"
+#include "int8.cuh"
 
 /* --- the parameters of an instance --- */
 
@@ -291,7 +291,7 @@ template <class Y, class S, bool CONTIGUOUS_C, int TM, int TN>
 __device__ inline void store_direct(const Call& p, const typename Y::Acc (&acc)[TM][TN], ThreadPosition at, i64 first) {
     typedef typename Y::Out Out;
     Out* c = CONTIGUOUS_C ? (Out*)p.c + (first + at.product) * (S::M * S::N)
-                          : (Out*)p.c + place(p, (u32)(first + at.product)).c;
+                          : (Out*)p.c + offsets_of(p, (u32)(first + at.product)).c;
 #pragma unroll
     for (int i = 0; i < TM; ++i) {
         if (S::M % TM != 0 && at.i + i >= S::M) break;
@@ -333,9 +333,9 @@ __global__ void __launch_bounds__((Block<S, T>::THREADS)) batched(const __grid_c
     int products = p.batch - first < PRODUCTS ? (int)(p.batch - first) : PRODUCTS;
     if constexpr (S::K > 0) {
         load_operand<A, SharedA, THREADS>(a, (const Elem*)p.a, p.a_rs, p.a_cs, first, products,
-                                          [&](i64 q) { return place(p, (u32)q).a; });
+                                          [&](i64 q) { return offsets_of(p, (u32)q).a; });
         load_operand<B, SharedB, THREADS>(b, (const Elem*)p.b, p.b_cs, p.b_rs, first, products,
-                                          [&](i64 q) { return place(p, (u32)q).b; });
+                                          [&](i64 q) { return offsets_of(p, (u32)q).b; });
         wait_copies();
         __syncthreads();
     }

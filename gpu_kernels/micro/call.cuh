@@ -1,4 +1,4 @@
-/* call.cuh: what every CUDA kernel is given, and where its products lie.
+/* call.cuh: the argument of every CUDA microkernel, the offsets of a product and the tile of a thread.
  *
  * A launch computes `batch` products C[m,n] = C0[m,n] + A[m,k] B[k,n] (without C0 where that is null):
  *
@@ -8,7 +8,7 @@
  * Strides count elements and may be zero or negative (those of C are never zero along a dimension longer than 1). The
  * batch has up to 4 dimensions, each with strides of its own; offsets are 64-bit throughout. Not one byte outside the
  * elements named above is read or written. C overlaps neither A nor B; C0 is C itself or apart from it. A launch has at
- * most 2^31 tiles in all, so that counting them takes 32 bits; the host cuts larger batches.
+ * most 2^31 tiles in all, so that 32 bits count them; the host splits larger batches into several launches.
  * Every field is 64 bits wide: on the host a Call is one array of int64.
  */
 typedef long long i64;
@@ -23,18 +23,18 @@ struct Call {
     void* c;
     i64 batch, m, n, k;
     i64 a_rs, a_cs, b_rs, b_cs, c0_rs, c0_cs, c_rs, c_cs;
-    i64 c_vector; /* rows of C are contiguous and may be stored in pieces of up to 16 bytes */
+    i64 c_vector; /* rows of C are contiguous and may be stored in vectors of up to 16 bytes */
     i64 ndim;
     i64 shape[DIMS], a_batch[DIMS], b_batch[DIMS], c0_batch[DIMS], c_batch[DIMS];
 };
 
 /* Offsets, in elements, of one product of the batch. */
-struct Place {
+struct Offsets {
     i64 a, b, c0, c;
 };
 
-__device__ inline Place place(const Call& p, u32 index) {
-    Place at = {0, 0, 0, 0};
+__device__ inline Offsets offsets_of(const Call& p, u32 index) {
+    Offsets at = {0, 0, 0, 0};
 #pragma unroll 1
     for (int d = (int)p.ndim - 1; d >= 0; --d) {
         u32 here = index;
@@ -51,11 +51,11 @@ __device__ inline Place place(const Call& p, u32 index) {
     return at;
 }
 
-/* The tile of an MR x NR kernel that a thread (or LANES threads) works on; products larger than a tile have several. */
+/* The tile of an MR x NR kernel that a thread (or LANES threads) computes; larger products have several. */
 struct Tile {
-    Place at;
+    Offsets offsets;
     i64 i, j;       /* first row and column */
-    int rows, cols; /* how many of them exist */
+    int rows, cols; /* how many of them exist: fewer than MR, NR in an edge tile */
     bool inside;
 };
 
@@ -63,7 +63,7 @@ template <int MR, int NR, bool EDGE>
 __device__ inline Tile tile_of(const Call& p, u32 index) {
     Tile t;
     if (!EDGE && p.m == MR && p.n == NR) {
-        t = {place(p, index), 0, 0, MR, NR, index < (u32)p.batch};
+        t = {offsets_of(p, index), 0, 0, MR, NR, index < (u32)p.batch};
         return t;
     }
     u32 down = (u32)((p.m + MR - 1) / MR), across = (u32)((p.n + NR - 1) / NR);
@@ -73,7 +73,7 @@ __device__ inline Tile tile_of(const Call& p, u32 index) {
     t.rows = p.m - t.i < MR ? (int)(p.m - t.i) : MR;
     t.cols = p.n - t.j < NR ? (int)(p.n - t.j) : NR;
     t.inside = product < (u32)p.batch;
-    t.at = place(p, product);
+    t.offsets = offsets_of(p, product);
     return t;
 }
 

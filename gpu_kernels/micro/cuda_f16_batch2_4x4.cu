@@ -26,12 +26,12 @@ __device__ inline __half2 pair(u32 w) {
 }
 __device__ inline u32 word(__half2 h) { return *(u32*)&h; }
 
-/* A word of two halves, one of each problem. */
+/* A half2: one element of either product. */
 struct Pair {
     typedef u32 Elem, Acc, Out;
     __device__ static Acc word(const u32* w, int e) { return w[e]; }
     __device__ static Acc value(Elem x) { return x; }
-    __device__ static Acc sum(Out c0, Acc x) { return ::word(__hadd2_rn(pair(c0), pair(x))); }
+    __device__ static Acc add(Out c0, Acc x) { return ::word(__hadd2_rn(pair(c0), pair(x))); }
     __device__ static Out result(Acc x) { return x; }
     __device__ static u32 bits(const Out* x, int w) { return x[w]; }
 };
@@ -46,14 +46,14 @@ __device__ inline void step(u32 (&acc)[MR][NR], const u32 (&fa)[MR][R], const u3
         for (int j = 0; j < NR; ++j) acc[i][j] = word(__hfma2(pair(fa[i][u]), pair(fb[j][u]), pair(acc[i][j])));
 }
 
-/* Pairs that lie interleaved. */
+/* The two products are interleaved in memory. */
 template <Layout LA, Layout LB, bool EDGE>
 __global__ void __launch_bounds__(128) batch2_paired(const __grid_constant__ Call p) {
     constexpr int U = steps<u32>(LA, LB);
     Tile t = tile_of<MR, NR, EDGE>(p, group_index<1>());
     if (!t.inside) return;
-    const u32* a = (const u32*)p.a + t.at.a + t.i * p.a_rs;
-    const u32* b = (const u32*)p.b + t.at.b + t.j * p.b_cs;
+    const u32* a = (const u32*)p.a + t.offsets.a + t.i * p.a_rs;
+    const u32* b = (const u32*)p.b + t.offsets.b + t.j * p.b_cs;
     u32 acc[MR][NR] = {};
     u32 k = (u32)(p.k / U);
 #pragma unroll 1
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(128) batch2_paired(const __grid_constant__ Cal
     store_tile<Pair, MR, NR, EDGE>(p, t, acc);
 }
 
-/* Pairs put together element by element. */
+/* The two products are apart in memory: pairs are gathered element by element. */
 template <bool EDGE>
 __global__ void __launch_bounds__(128) batch2_gathered(const __grid_constant__ Call p) {
     u32 index = group_index<1>();
@@ -86,10 +86,10 @@ __global__ void __launch_bounds__(128) batch2_gathered(const __grid_constant__ C
     Tile t = tile_of<MR, NR, EDGE>(p, 2 * pair_index * tiles + (index - pair_index * tiles));
     if (!t.inside) return;
     bool second = 2 * pair_index + 1 < p.batch;
-    Place other = second ? place(p, 2 * pair_index + 1) : t.at;
+    Offsets other = second ? offsets_of(p, 2 * pair_index + 1) : t.offsets;
     const u16 *a0 = (const u16*)p.a + t.i * p.a_rs, *a1 = a0 + other.a;
     const u16 *b0 = (const u16*)p.b + t.j * p.b_cs, *b1 = b0 + other.b;
-    a0 += t.at.a, b0 += t.at.b;
+    a0 += t.offsets.a, b0 += t.offsets.b;
     u32 acc[MR][NR] = {};
 #pragma unroll 1
     for (i64 k = 0; k < p.k; ++k) {
@@ -115,8 +115,8 @@ __global__ void __launch_bounds__(128) batch2_gathered(const __grid_constant__ C
             if (!EDGE || (i < t.rows && j < t.cols)) {
                 i64 to = i * p.c_rs + j * p.c_cs, from = i * p.c0_rs + j * p.c0_cs;
                 u32 x = acc[i][j];
-                if (p.c0) x = Pair::sum((u32)c0[t.at.c0 + from] | (u32)c0[other.c0 + from] << 16, x);
-                c[t.at.c + to] = (u16)x;
+                if (p.c0) x = Pair::add((u32)c0[t.offsets.c0 + from] | (u32)c0[other.c0 + from] << 16, x);
+                c[t.offsets.c + to] = (u16)x;
                 if (second) c[other.c + to] = (u16)(x >> 16);
             }
 }

@@ -25,8 +25,8 @@ __global__ void __launch_bounds__(128) inner(const __grid_constant__ Call p) {
     int i = threadIdx.x % (MR * NR) / NR, j = threadIdx.x % NR;
     if (!t.inside || (EDGE && (i >= t.rows || j >= t.cols))) return;
     t.i += i, t.j += j;
-    const Elem* a = (const Elem*)p.a + t.at.a + t.i * p.a_rs;
-    const Elem* b = (const Elem*)p.b + t.at.b + t.j * p.b_cs;
+    const Elem* a = (const Elem*)p.a + t.offsets.a + t.i * p.a_rs;
+    const Elem* b = (const Elem*)p.b + t.offsets.b + t.j * p.b_cs;
     Acc acc[1][1] = {};
     u32 k = (u32)(p.k / U);
 #pragma unroll 1

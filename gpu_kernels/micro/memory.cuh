@@ -1,6 +1,6 @@
 /* memory.cuh: loads and stores of 4, 8 or 16 bytes, and the fragments of A and B that a tile needs for U steps of k. */
 
-/* BYTES bytes from read-only memory as 32-bit words, 16 bytes a load where there are as many. */
+/* BYTES bytes from read-only memory as 32-bit words, in vectors of up to 16 bytes. */
 template <int BYTES>
 __device__ inline void load_words(u32* w, const void* from) {
     static_assert(BYTES == 4 || BYTES == 8 || BYTES % 16 == 0, "no such load");
@@ -18,7 +18,7 @@ __device__ inline void load_words(u32* w, const void* from) {
     }
 }
 
-/* An intrinsic, because the compiler may take a plain 16-byte store apart. */
+/* An intrinsic, because the compiler may split a plain 16-byte store. */
 template <int BYTES>
 __device__ inline void store_words(void* to, const u32* w) {
     static_assert(BYTES == 4 || BYTES == 8 || BYTES % 16 == 0, "no such store");
@@ -33,30 +33,29 @@ __device__ inline void store_words(void* to, const u32* w) {
     }
 }
 
-/* A stride as if it were another one in each turn of a loop: clang would keep all multiples of it in registers, and run
- * out of them. */
-__device__ inline i64 fresh(i64 stride) {
+/* The same stride, opaque to the optimizer: clang would keep every multiple of it in a register, and spill. */
+__device__ inline i64 opaque(i64 stride) {
 #if defined(__HIP__)
     asm volatile("" : "+s"(stride));
 #endif
     return stride;
 }
 
-/* How an operand lies in memory; R is its other dimension: rows of A, columns of B. */
+/* Layouts of an operand in memory; R is the dimension that is not k: the rows of A, the columns of B. */
 enum Layout {
-    ANY,     /* any strides: one element a load */
-    K_MAJOR, /* adjacent in k, 16-byte aligned */
-    MN_MAJOR, /* adjacent along R, aligned to the row of R elements or to 16 bytes */
-    PACKED,  /* as MN_MAJOR, and one k follows the other without a gap: the packed panel */
+    ANY,      /* any strides: one element a load */
+    K_MAJOR,  /* contiguous in k, 16-byte aligned */
+    MN_MAJOR, /* contiguous in R, aligned to R elements or to 16 bytes */
+    PACKED,   /* as MN_MAJOR, and the R elements of one k follow those of the last: a packed panel */
 };
 
-/* Steps of k to a turn of the loop: 16 bytes of them, but 4 at most, where an operand lies along k; 8 bytes where none does
- * or where the other has any strides; one where both have. Twice that is in registers at a time. */
+/* Steps of k in an iteration: 16 bytes of them, but 4 at most, if one operand is K-major; 8 bytes if none is or the
+ * other has any strides; 1 if both have. Registers hold twice as many: fragments are double-buffered. */
 template <class Elem>
 __device__ constexpr int steps(Layout a, Layout b) {
     if (a == ANY && b == ANY) return 1;
 #if defined(__HIP__)
-    if (sizeof(Elem) == 4) return 2; /* more than two floats, and the 8x8 tile spills on CDNA (clang 22) */
+    if (sizeof(Elem) == 4) return 2; /* with more, the 8x8 tile spills on CDNA (clang 22) */
 #endif
     int u = (a != ANY && b != ANY && (a == K_MAJOR || b == K_MAJOR) ? 16 : 8) / (int)sizeof(Elem);
     return u > 4 && sizeof(Elem) > 1 ? 4 : u;
@@ -86,7 +85,7 @@ __device__ inline void load_fragment(typename Y::Acc (&f)[R][U], const typename 
             for (int r = 0; r < R; ++r) f[r][u] = Y::word(w, r);
         }
     } else {
-        r_stride = fresh(r_stride), k_stride = fresh(k_stride);
+        r_stride = opaque(r_stride), k_stride = opaque(k_stride);
 #pragma unroll
         for (int r = 0; r < R; ++r)
 #pragma unroll
@@ -95,13 +94,13 @@ __device__ inline void load_fragment(typename Y::Acc (&f)[R][U], const typename 
     }
 }
 
-/* The tile into C, C0 added where there is one: rows in 16-byte pieces where C allows it. */
+/* Stores the tile, with C0 added if there is one; rows as vectors if C allows it. */
 template <class Y, int MR, int NR, bool EDGE>
 __device__ inline void store_tile(const Call& p, const Tile& t, const typename Y::Acc (&acc)[MR][NR]) {
     typedef typename Y::Out Out;
     constexpr int BYTES = NR * sizeof(Out);
-    Out* c = (Out*)p.c + t.at.c + t.i * p.c_rs + t.j * p.c_cs;
-    const Out* c0 = (const Out*)p.c0 + t.at.c0 + t.i * p.c0_rs + t.j * p.c0_cs;
+    Out* c = (Out*)p.c + t.offsets.c + t.i * p.c_rs + t.j * p.c_cs;
+    const Out* c0 = (const Out*)p.c0 + t.offsets.c0 + t.i * p.c0_rs + t.j * p.c0_cs;
 #pragma unroll
     for (int i = 0; i < MR; ++i) {
         if (EDGE && i >= t.rows) break;
@@ -109,7 +108,7 @@ __device__ inline void store_tile(const Call& p, const Tile& t, const typename Y
 #pragma unroll
         for (int j = 0; j < NR; ++j) {
             typename Y::Acc x = acc[i][j];
-            if (p.c0 && (!EDGE || j < t.cols)) x = Y::sum(c0[i * p.c0_rs + j * p.c0_cs], x);
+            if (p.c0 && (!EDGE || j < t.cols)) x = Y::add(c0[i * p.c0_rs + j * p.c0_cs], x);
             row[j] = Y::result(x);
         }
         if (!EDGE && p.c_vector) {
@@ -125,11 +124,11 @@ __device__ inline void store_tile(const Call& p, const Tile& t, const typename Y
     }
 }
 
-/* One element of C, C0 added where there is one. */
+/* Stores one element of C, with C0 added if there is one. */
 template <class Y>
 __device__ inline void store_element(const Call& p, const Tile& t, typename Y::Acc x) {
     typedef typename Y::Out Out;
-    const Out* c0 = (const Out*)p.c0 + t.at.c0 + t.i * p.c0_rs + t.j * p.c0_cs;
-    if (p.c0) x = Y::sum(*c0, x);
-    ((Out*)p.c)[t.at.c + t.i * p.c_rs + t.j * p.c_cs] = Y::result(x);
+    const Out* c0 = (const Out*)p.c0 + t.offsets.c0 + t.i * p.c0_rs + t.j * p.c0_cs;
+    if (p.c0) x = Y::add(*c0, x);
+    ((Out*)p.c)[t.offsets.c + t.i * p.c_rs + t.j * p.c_cs] = Y::result(x);
 }

@@ -26,8 +26,8 @@ __global__ void __launch_bounds__(128, 1) outer(const __grid_constant__ Call p) 
     constexpr int U = steps<Elem>(LA, LB);
     Tile t = tile_of<MR, NR, EDGE>(p, group_index<1>());
     if (!t.inside) return;
-    const Elem* a = (const Elem*)p.a + t.at.a + t.i * p.a_rs;
-    const Elem* b = (const Elem*)p.b + t.at.b + t.j * p.b_cs;
+    const Elem* a = (const Elem*)p.a + t.offsets.a + t.i * p.a_rs;
+    const Elem* b = (const Elem*)p.b + t.offsets.b + t.j * p.b_cs;
     Acc acc[MR][NR] = {};
     u32 k = (u32)(p.k / U);
     if (k > 0) {

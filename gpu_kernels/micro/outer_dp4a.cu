@@ -16,7 +16,7 @@
 #include "call.cuh"
 #include "types.cuh"
 #include "memory.cuh"
-#include "bytes.cuh"
+#include "int8.cuh"
 
 /* f[r][g] holds element r of group g of 4 k, for U steps of k. */
 template <int R, int U, Layout L, bool EDGE>
@@ -54,8 +54,8 @@ __global__ void __launch_bounds__(128) outer_dp4a(const __grid_constant__ Call p
     constexpr int U = steps<Elem>(LA, LB) < 4 ? 4 : steps<Elem>(LA, LB);
     Tile t = tile_of<MR, NR, EDGE>(p, group_index<1>());
     if (!t.inside) return;
-    const Elem* a = (const Elem*)p.a + t.at.a + t.i * p.a_rs;
-    const Elem* b = (const Elem*)p.b + t.at.b + t.j * p.b_cs;
+    const Elem* a = (const Elem*)p.a + t.offsets.a + t.i * p.a_rs;
+    const Elem* b = (const Elem*)p.b + t.offsets.b + t.j * p.b_cs;
     int acc[MR][NR] = {};
     u32 k = (u32)(p.k / U);
 #pragma unroll 1

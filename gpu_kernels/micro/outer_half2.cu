@@ -48,19 +48,19 @@ __device__ inline void load_pairs(u32 (&f)[R][U / 2], const u16* from, i64 r_str
         for (int r = 0; r < R; ++r)
 #pragma unroll
             for (int u = 0; u < U; u += 2) {
-                bool there = !EDGE || r < count;
-                u32 low = there ? __ldg(from + r * r_stride + u * k_stride) : 0;
-                u32 high = there ? __ldg(from + r * r_stride + (u + 1) * k_stride) : 0;
+                bool exists = !EDGE || r < count;
+                u32 low = exists ? __ldg(from + r * r_stride + u * k_stride) : 0;
+                u32 high = exists ? __ldg(from + r * r_stride + (u + 1) * k_stride) : 0;
                 f[r][u / 2] = low | high << 16;
             }
     }
 }
 
-/* Sums of a tile as store_tile takes them. */
-struct Half {
+/* f16 throughout. */
+struct F16Only {
     typedef u16 Elem, Out;
     typedef __half Acc;
-    __device__ static Acc sum(Out c0, Acc x) { return __hadd_rn(__ushort_as_half(c0), x); }
+    __device__ static Acc add(Out c0, Acc x) { return __hadd_rn(__ushort_as_half(c0), x); }
     __device__ static Out result(Acc x) { return __half_as_ushort(x); }
     __device__ static u32 bits(const Out* x, int w) { return (u32)x[2 * w] | (u32)x[2 * w + 1] << 16; }
 };
@@ -70,8 +70,8 @@ __global__ void __launch_bounds__(128, 1) outer_half2(const __grid_constant__ Ca
     constexpr int U = steps<u16>(LA, LB) < 2 ? 2 : 4;
     Tile t = tile_of<MR, NR, EDGE>(p, group_index<1>());
     if (!t.inside) return;
-    const u16* a = (const u16*)p.a + t.at.a + t.i * p.a_rs;
-    const u16* b = (const u16*)p.b + t.at.b + t.j * p.b_cs;
+    const u16* a = (const u16*)p.a + t.offsets.a + t.i * p.a_rs;
+    const u16* b = (const u16*)p.b + t.offsets.b + t.j * p.b_cs;
     __half2 acc[MR][NR] = {};
     u32 k = (u32)(p.k / U);
     if (k > 0) {
@@ -102,21 +102,21 @@ __global__ void __launch_bounds__(128, 1) outer_half2(const __grid_constant__ Ca
         update(fa[0], fb[0]);
         if (k == 2) update(fa[1], fb[1]);
     }
-    /* What is left of K, a pair at a time; a last odd step goes with a zero. */
+    /* The remainder of K, a pair at a time; the last odd step is paired with a zero. */
 #pragma unroll 1
     for (int left = (int)(p.k % U); left > 0; left -= 2) {
         u32 fa[MR], fb[NR];
 #pragma unroll
         for (int i = 0; i < MR; ++i) {
-            bool there = !EDGE || i < t.rows;
-            fa[i] = there ? __ldg(a + i * p.a_rs) : 0;
-            if (left > 1 && there) fa[i] |= (u32)__ldg(a + i * p.a_rs + p.a_cs) << 16;
+            bool exists = !EDGE || i < t.rows;
+            fa[i] = exists ? __ldg(a + i * p.a_rs) : 0;
+            if (left > 1 && exists) fa[i] |= (u32)__ldg(a + i * p.a_rs + p.a_cs) << 16;
         }
 #pragma unroll
         for (int j = 0; j < NR; ++j) {
-            bool there = !EDGE || j < t.cols;
-            fb[j] = there ? __ldg(b + j * p.b_cs) : 0;
-            if (left > 1 && there) fb[j] |= (u32)__ldg(b + j * p.b_cs + p.b_rs) << 16;
+            bool exists = !EDGE || j < t.cols;
+            fb[j] = exists ? __ldg(b + j * p.b_cs) : 0;
+            if (left > 1 && exists) fb[j] |= (u32)__ldg(b + j * p.b_cs + p.b_rs) << 16;
         }
 #pragma unroll
         for (int i = 0; i < MR; ++i)
@@ -125,10 +125,10 @@ __global__ void __launch_bounds__(128, 1) outer_half2(const __grid_constant__ Ca
         a += 2 * p.a_cs;
         b += 2 * p.b_rs;
     }
-    __half sums[MR][NR];
+    __half tile[MR][NR];
 #pragma unroll
     for (int i = 0; i < MR; ++i)
 #pragma unroll
-        for (int j = 0; j < NR; ++j) sums[i][j] = __hadd_rn(__low2half(acc[i][j]), __high2half(acc[i][j]));
-    store_tile<Half, MR, NR, EDGE>(p, t, sums);
+        for (int j = 0; j < NR; ++j) tile[i][j] = __hadd_rn(__low2half(acc[i][j]), __high2half(acc[i][j]));
+    store_tile<F16Only, MR, NR, EDGE>(p, t, tile);
 }

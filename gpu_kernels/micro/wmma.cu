@@ -29,13 +29,13 @@ template <class Y, class Type, bool DIRECT>
 __global__ void __launch_bounds__(32 * WARPS) wmma_tile(const __grid_constant__ Call p) {
     typedef typename Y::Elem Elem;
     typedef typename Y::Acc Acc;
-    __shared__ __align__(32) Elem parts[WARPS][2][SIDE * SIDE];
+    __shared__ __align__(32) Elem panels[WARPS][2][SIDE * SIDE];
     __shared__ __align__(32) Acc staged[WARPS][SIDE * SIDE];
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     Tile t = tile_of<SIDE, SIDE, true>(p, group_index<32>());
     if (!t.inside) return;
-    const Elem* a = (const Elem*)p.a + t.at.a + t.i * p.a_rs;
-    const Elem* b = (const Elem*)p.b + t.at.b + t.j * p.b_cs;
+    const Elem* a = (const Elem*)p.a + t.offsets.a + t.i * p.a_rs;
+    const Elem* b = (const Elem*)p.b + t.offsets.b + t.j * p.b_cs;
     warp_matrix::Fragment<Type, warp_matrix::A, warp_matrix::RowMajor> fa;
     warp_matrix::Fragment<Type, warp_matrix::B, warp_matrix::RowMajor> fb;
     warp_matrix::Accumulator<Type> acc;
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(32 * WARPS) wmma_tile(const __grid_constant__ 
             warp_matrix::multiply(acc, fa, fb);
         }
     }
-    Elem *sa = parts[warp][0], *sb = parts[warp][1];
+    Elem *sa = panels[warp][0], *sb = panels[warp][1];
 #pragma unroll 1
     for (; k < p.k; k += SIDE) {
         __syncwarp();
@@ -66,8 +66,8 @@ __global__ void __launch_bounds__(32 * WARPS) wmma_tile(const __grid_constant__ 
     warp_matrix::store(staged[warp], acc, SIDE);
     __syncwarp();
     typedef typename Y::Out Out;
-    Out* c = (Out*)p.c + t.at.c + t.i * p.c_rs + t.j * p.c_cs;
-    const Out* c0 = (const Out*)p.c0 + t.at.c0 + t.i * p.c0_rs + t.j * p.c0_cs;
+    Out* c = (Out*)p.c + t.offsets.c + t.i * p.c_rs + t.j * p.c_cs;
+    const Out* c0 = (const Out*)p.c0 + t.offsets.c0 + t.i * p.c0_rs + t.j * p.c0_cs;
 #pragma unroll
     for (int x = 4 * lane; x < SIDE * SIDE; x += 4 * 32) {
         int row = x / SIDE, col = x % SIDE;
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(32 * WARPS) wmma_tile(const __grid_constant__ 
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
             Acc s = staged[warp][x + j];
-            if (p.c0 && row < t.rows && col + j < t.cols) s = Y::sum(c0[row * p.c0_rs + (col + j) * p.c0_cs], s);
+            if (p.c0 && row < t.rows && col + j < t.cols) s = Y::add(c0[row * p.c0_rs + (col + j) * p.c0_cs], s);
             four[j] = Y::result(s);
         }
         if (p.c_vector && t.rows == SIDE && t.cols == SIDE) {

@@ -97,7 +97,7 @@ class TestEveryLayout:
 
 @every_kernel
 @pytest.mark.parametrize("layout", layouts.RESULTS, ids=lambda f: f.__name__)
-def test_out_and_nothing_beside_it(kernel, layout, rng):
+def test_out_and_no_byte_around_it(kernel, layout, rng):
     """The result lies where it shall; the bytes between and around its elements keep their values."""
     import cupy
 
@@ -206,7 +206,7 @@ def test_same_bits_everywhere(kernel, rng):
 
 
 def test_batch2_on_interleaved_problems(rng):
-    """The layout that it is made for: element by element, two problems in turn."""
+    """The layout that it is made for: two products interleaved element by element."""
     import cupy
 
     kernel = pysimd.kernel("cuda_f16_batch2_4x4")

@@ -38,7 +38,7 @@ ODD = table.Batched("f32", 7, 5, 9, 4, 5, 8, "STRIDED", True, "BROADCAST", False
 
 @pytest.fixture(scope="module", autouse=True)
 def everything(request):
-    """What the selected tests read, compiled side by side before the first of them."""
+    """What the selected tests read, compiled in parallel before the first of them."""
     items = [item for item in request.session.items if item.module is request.module and hasattr(item, "callspec")]
     selected = [item.callspec.params for item in items]
     rows = {(x["row"].source, x["entry"], x["arch"]) for x in selected if "row" in x}
@@ -53,7 +53,7 @@ def element_bytes(row):
 @pytest.mark.parametrize(("row", "which", "entry", "arch"), CASES)
 class TestKernel:
     def test_nothing_in_local_memory(self, row, which, entry, arch):
-        """No spills and no stack: sums stay in registers."""
+        """No spills and no stack: accumulators are in registers."""
         assert machine.compiled(row.source, entry, arch).count("LDL", "STL") == 0
 
     def test_denormals_are_kept(self, row, which, entry, arch):
@@ -77,7 +77,7 @@ class TestKernel:
         assert multiplied / loaded == tile_ratio(row.form, row.mr, row.nr, 1, 1).value
 
     def test_wide_accesses(self, row, which, entry, arch):
-        """Aligned operands are loaded, and aligned rows of C stored, in the widest pieces there are."""
+        """Aligned operands are loaded, and aligned rows of C stored, in the widest vectors."""
         if which != "fast":
             pytest.skip("takes any strides")
         code = machine.compiled(row.source, entry, arch)

@@ -127,7 +127,7 @@ def test_layout_of_a(case):
 
 
 def test_many_batch_dimensions_are_cut_into_calls():
-    """Six dimensions that do not merge: four in a Call, the others walked by the host."""
+    """Six dimensions that do not merge: four in a Call, the host iterates over the others."""
     batch = (2, 3, 2, 3, 2, 3)
     a = _fake((*batch, 4, 4), 4)
     a.strides = (*(s if d % 2 else 0 for d, s in enumerate(a.strides[:-2])), 16, 4)

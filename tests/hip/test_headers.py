@@ -54,7 +54,7 @@ def spelling(name):
 
 
 def accumulators(instructions):
-    """Registers of the results of chains of multiply-adds; None where the sums are instructions of their own."""
+    """Registers of the results of chains of multiply-adds; None where additions are instructions of their own."""
     pairs = []
     for x in (half for pair in instructions for half in (pair, pair.second) if half is not None):
         if x.mnemonic.startswith("v_mul"):

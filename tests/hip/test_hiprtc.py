@@ -1,7 +1,7 @@
 """The same sources through hiprtc, as CuPy compiles them: here version 5.2.3 with its clang 15, as Debian has it.
 
-Its code objects run in the simulator. That old compiler leaves sums of one tile in scratch memory, which is right and
-slow, and which the simulator does not model: it is compiled only.
+Its code objects run in the simulator. That old compiler spills accumulators of one tile into scratch memory, which is
+right and slow, and which the simulator does not model: that kernel is only compiled.
 """
 
 import hip_machine_code as machine

@@ -1,7 +1,7 @@
 """Every HIP kernel for every target, its machine code executed in the simulator, against the exact product.
 
-The instances for the fastest layouts, any strides and tiles that stick out run for each target; the other layouts in
-turn, so that each runs for some target.
+The instances for the fastest layouts, any strides and edge tiles run for each target; each other layout runs for some
+target.
 """
 
 import itertools
@@ -30,7 +30,7 @@ every_row = pytest.mark.parametrize("row", table.KERNELS, ids=lambda row: row.na
 
 
 def fast(row):
-    """The layouts that are read in the widest pieces."""
+    """The layouts that are read in the widest vectors."""
     return "K_MAJOR", "PACKED" if "PACKED" in row.layouts else "K_MAJOR"
 
 
@@ -47,7 +47,7 @@ def result(row, shape, rng):
 
 @every_case
 def test_every_length(row, target, rng):
-    """K from nothing to many turns of the loop, each with another tail; the batch does not fill a block."""
+    """K from none to many iterations, each with another remainder; the batch does not fill a block."""
     layouts = fast(row)
     for k in K_LENGTHS:
         a, b = operands(row, row.mr, k, row.nr, rng, (5,), layouts)
@@ -68,7 +68,7 @@ def test_any_strides(row, target, rng):
 
 
 @every_case
-def test_tiles_that_stick_out(row, target, rng):
+def test_edge_tiles(row, target, rng):
     """Not one byte outside the arrays is touched: the simulator refuses it."""
     for m, n, k in ((1, 1, 5), (row.mr - 1, row.nr + 1, 17), (2 * row.mr + 1, row.nr, 64), (row.mr, 3, 0)):
         a, b = operands(row, m, k, n, rng, (2,))
@@ -79,7 +79,7 @@ def test_tiles_that_stick_out(row, target, rng):
 
 
 def other_layouts() -> list:
-    """Each row and target with the layouts that no other test takes, in turn."""
+    """Each row and target with one of the layouts that no other test takes."""
     found = []
     for row in table.KERNELS:
         targets = hip_simulated.targets(row)
@@ -194,7 +194,7 @@ SMALL += (("bf16f32", 8, 16, 8), ("f16", 3, 3, 3), ("i8i32", 16, 16, 16))
 
 @pytest.mark.parametrize(("index", "case"), list(enumerate(SMALL)), ids=lambda x: str(x))
 def test_batches_of_small_products(index, case, rng):
-    """One contiguous piece, and a shared B with strided A; barriers and LDS between the waves of a block."""
+    """Contiguous operands, and a broadcast B with a strided A; barriers and LDS between the waves of a block."""
     types, m, k, n = case
     family = dtypes.FAMILIES[types]
     for target in (table.TARGETS[index % 7], table.TARGETS[(index + 4) % 7]):

@@ -58,7 +58,7 @@ def test_everything_in_registers(row, target, which):
     kernel = Code(row, machine.checked_entries(row)[which], target).kernel
     assert (kernel.scratch, kernel.vgpr_spills, kernel.sgpr_spills) == (0, 0, 0)
     assert kernel.vgprs - kernel.agprs <= 256
-    # Sums of the matrix cores stand in registers of either kind; else at most some values that outlive the loop.
+    # Accumulators of the matrix cores are registers of either kind; else at most some values that outlive the loop.
     assert kernel.agprs in ((0, row.mr * row.nr // 64) if row.form == "mfma" else range(5))
     assert kernel.lds == 0
     assert kernel.wave_size == (64 if target.startswith("gfx9") else 32)
@@ -84,7 +84,7 @@ def test_instructions_of_a_step(row, target):
 
 @every_case
 def test_conversions(row, target):
-    """Halves are converted only where the target has packed float fma: once each. Nothing is unpacked."""
+    """f16 are converted only where the target has packed f32 fma: once each. Nothing is unpacked."""
     loop = hot_loop(row, target)
     converted = sum(loop.starting("v_cvt").values())
     if row.types == "f16f32" and row.form == "outer" and target in CDNA:
@@ -112,7 +112,7 @@ def test_two_at_once_on_rdna3(target):
 
 @every_case
 def test_stores_are_wide(row, target):
-    """Rows of C that are aligned go out in 16-byte pieces (8 where a row has no more)."""
+    """Aligned rows of C are stored in vectors of 16 bytes (8 where a row has no more)."""
     if row.form != "outer":
         pytest.skip("lanes store single elements")
     names = {name for name, _ in Code(row, machine.checked_entries(row)["fast"], target).instructions}
@@ -131,7 +131,7 @@ BATCHED_FMA = {"f64": ("v_fma_f64", "v_fmac_f64"), "f32": ("v_fma_f32", "v_fmac_
 @pytest.mark.parametrize("target", table.TARGETS)
 @pytest.mark.parametrize("types", BATCHED_FMA)
 def test_batched(types, target):
-    """Small products: all multiply-adds there, sums in registers, wide copies."""
+    """Small products: the expected number of multiply-adds, accumulators in registers, wide copies."""
     instance = gpu_table.Batched(types, 8, 8, 8, tm=2, tn=4, products=16, a_transposed=True)
     code = Code(SimpleNamespace(source=table.BATCHED), instance.entry, target)
     names = Counter(name for name, _ in code.instructions)

@@ -1,4 +1,4 @@
-"""NumPy arrays brought to the GPU with their strides, their alignment and the bytes between their elements."""
+"""NumPy arrays copied to the GPU with their strides, their alignment and the bytes between their elements."""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""CUDA machine code for the tests: ``pysimd.inspection.nvidia``, side by side, and the instances that are looked at."""
+"""CUDA machine code for the tests: ``pysimd.inspection.nvidia`` in parallel, and the instances that are read."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -13,13 +13,13 @@ ARCHITECTURES = (75, 80, 90, 100)
 
 
 def compile_all(wanted) -> None:
-    """Compile (source, entry, arch) or (source, entry, arch, folder) side by side; ``compiled`` then has them."""
+    """Compile (source, entry, arch) or (source, entry, arch, folder) in parallel; ``compiled`` then has them."""
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         list(pool.map(lambda x: compiled(*x), wanted))
 
 
 def entries_to_check(row: table.Kernel) -> dict[str, str]:
-    """Template instances of a row that are compiled everywhere: the fastest, any strides, tiles that stick out."""
+    """Template instances of a row that are compiled everywhere: the fastest, any strides, edge tiles."""
     if row.form == "wmma":
         return {"fast": fast_entry(row), "any": table.entry(row, "", "", True, False)}
     found = {

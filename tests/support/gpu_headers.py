@@ -19,20 +19,18 @@ of its name (``sm_75``, ``gfx11``).
 
 from __future__ import annotations
 
-import ast
-import math
-import operator
 import re
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from types import SimpleNamespace
 
-from kernel_headers import LABELS, labels_of
+from kernel_headers import LABELS, value
 
 from pysimd import dtypes
 from pysimd.backends.gpu import launches
 from pysimd.ratio import tile_ratio
+from pysimd.sources import labels
 
 CHECKED = ("regs", "per k", "ratio", "lanes", "launch", "smem")
 SLACK = Fraction(5, 4)
@@ -79,25 +77,6 @@ _NAMES = r"(?:[AC]_BYTES|MR|NR|TM|TN|PRODUCTS|LANES|M|N|K|batch|m|n|ceil|max)"
 _VALUE = rf"(?:\b{_NAMES}\b(?!-[a-z])|\d+(?:\.\d+)?|[-+*/(), ])+"
 _ALTERNATIVE = re.compile(rf"(?P<bound>at most )?(?P<value>{_VALUE})(?P<unit>.*?)(?:\bfor (?P<selector>.+))?$")
 _NUMBER = re.compile(r"(?<![\w.])\d")
-_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
-_FUNCTIONS = {"ceil": lambda x: Fraction(math.ceil(x)), "max": max}
-
-
-def evaluate(value: str, variables: dict[str, int]) -> Fraction:
-    """The value of ``2*(MR + NR)``, ``ceil(m/MR)``. Raises SyntaxError, KeyError for what is no such arithmetic."""
-
-    def of(node) -> Fraction:
-        if isinstance(node, ast.BinOp):
-            return _OPERATORS[type(node.op)](of(node.left), of(node.right))
-        if isinstance(node, ast.Call):
-            return _FUNCTIONS[node.func.id](*map(of, node.args))
-        if isinstance(node, ast.Name):
-            return Fraction(variables[node.id])
-        if isinstance(node, ast.Constant):
-            return Fraction(str(node.value))
-        raise SyntaxError(value)
-
-    return of(ast.parse(value.strip(), mode="eval").body)
 
 
 def _split(text: str, separator: str) -> list[str]:
@@ -132,9 +111,9 @@ def clauses(label: str, text: str) -> list[str]:
     """The clauses of a label, those with a form of their own as quantities."""
     found = []
     for clause in _split(text, ";"):
-        value, equals, stated = clause.partition(" = ")
+        exact, equals, rounded = clause.partition(" = ")
         if label == "ratio" and equals:
-            found += [f"{value} analytic", _with_unit(stated, "in figures")]
+            found += [f"{exact} analytic", _with_unit(rounded, "in figures")]
         elif label == "ratio" and clause.startswith("counted "):
             found.append(_with_unit(clause.removeprefix("counted "), "counted"))
         elif clause.startswith("grid "):
@@ -154,12 +133,12 @@ def _with_unit(text: str, unit: str) -> str:
 def complaints(text: str, rows, facts: list[Facts]) -> list[str]:
     """What is wrong with the header of a file; ``rows`` are its kernels, ``facts`` what is known of each of them on one
     or several architectures."""
-    labels = labels_of(text)
-    if sorted(labels) != sorted(LABELS):
-        return [f"the labels are {', '.join(labels)}"]
-    found = _of_tile(labels["tile"], rows) if rows else []
+    said = labels(text)
+    if sorted(said) != sorted(LABELS):
+        return [f"the labels are {', '.join(said)}"]
+    found = _of_tile(said["tile"], rows) if rows else []
     for label in CHECKED:
-        found += [f"{label}: {complaint}" for complaint in _of_label(label, labels[label], facts)]
+        found += [f"{label}: {complaint}" for complaint in _of_label(label, said[label], facts)]
     return found
 
 
@@ -210,12 +189,13 @@ def _said(stated: list[Alternative], words: tuple[str, ...]) -> Alternative | No
 
 def _of_value(x: Alternative, true: Fraction, kernel: Facts) -> list[str]:
     try:
-        value = evaluate(x.value, kernel.variables)
-    except (SyntaxError, KeyError) as error:
+        stated = value(x.value, kernel.variables)
+    except (SyntaxError, KeyError, TypeError) as error:
         return [f"{x.value!r} is no arithmetic ({error})"]
-    if value == true or (x.bound and true <= value):
+    digits = len(x.value.partition(".")[2])
+    if stated == (round(true, digits) if digits else true) or (x.bound and true <= stated):
         return []
-    return [f"{x.value} = {value} {x.unit}, but {kernel.where} has {true}"]
+    return [f"{x.value} = {stated} {x.unit}, but {kernel.where} has {true}"]
 
 
 # --- what is true of a kernel, from what its hot loop was counted for ---
@@ -233,8 +213,8 @@ def facts_of_row(
     """
     family = dtypes.FAMILIES[row.types]
     elements, steps = steps_of(row, loads, **more)
-    ratio = tile_ratio(row.form, row.mr, row.nr, 1, 1)
-    analytic, counted = Fraction(ratio.macs, ratio.loads), macs / elements
+    tile = tile_ratio(row.form, row.mr, row.nr, 1, 1)
+    analytic, counted = Fraction(tile.macs, tile.loads), macs / elements
     batch, m, n = 1001, 3 * row.mr - 1, 4 * row.nr + 1
     ((grid, block, _),) = launches.grids(row, operands(batch, m, n, 8), False, tiles=more.get("tiles", 1))
     return Facts(

@@ -1,4 +1,4 @@
-"""Machine code of the HIP kernels for the tests: ``pysimd.inspection.amd``, and the instances that are looked at."""
+"""Machine code of the HIP kernels for the tests: ``pysimd.inspection.amd``, and the instances that are read."""
 
 from functools import cache
 
@@ -27,7 +27,7 @@ def targets(row: table.Kernel) -> list[str]:
 
 
 def checked_entries(row: table.Kernel) -> dict[str, str]:
-    """Template instances that are compiled for every target: the fastest, any strides, tiles that stick out."""
+    """Template instances that are compiled for every target: the fastest, any strides, edge tiles."""
     return {
         "fast": fast_entry(row),
         "any": table.entry(row, "ANY", "ANY", False),

@@ -60,7 +60,7 @@ def _launch(device, source, entry, launches, change) -> None:
         simulator.launch(code, table.symbol(entry), grid, block, call.tobytes(), device.memory)
 
 
-# --- operands in the layouts that kernels tell apart; ``along`` is the axis of k: -1 for A, -2 for B ---
+# --- operands in the layouts of the kernels; ``along`` is the axis of k: -1 for A, -2 for B ---
 
 
 def laid(x: np.ndarray, layout: str, along: int) -> np.ndarray:

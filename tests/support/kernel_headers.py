@@ -14,6 +14,7 @@ operand as Intel's manual writes it (``m32bcst``: a broadcast that is part of th
 """
 
 import ast
+import math
 import operator
 import re
 from collections import Counter
@@ -49,15 +50,18 @@ class Built:
 
 
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+FUNCTIONS = {"ceil": lambda x: Fraction(math.ceil(x)), "max": max}
 
 
 def value(expression: str, names: dict[str, int] | None = None) -> Fraction:
-    """Of arithmetic on numbers and names, exactly."""
+    """Of arithmetic on numbers and names, exactly; ``ceil`` and ``max`` are known."""
 
     def of(node) -> Fraction:
         if isinstance(node, ast.BinOp):
             return OPERATORS[type(node.op)](of(node.left), of(node.right))
-        return Fraction(names[node.id] if isinstance(node, ast.Name) else node.value)
+        if isinstance(node, ast.Call):
+            return FUNCTIONS[node.func.id](*map(of, node.args))
+        return Fraction(names[node.id] if isinstance(node, ast.Name) else str(node.value))
 
     return of(ast.parse(expression, mode="eval").body)
 

@@ -1,6 +1,6 @@
-/* bytes.cuh: int8 values in words of four, as dp4a takes them. */
+/* int8.cuh: int8 values in words of four, the operands of dp4a. */
 
-/* Four words of four bytes as a 4x4 matrix, turned: byte r of word u becomes byte u of word r. 8 PRMT. */
+/* Transposes a 4x4 matrix of bytes: byte r of word u becomes byte u of word r, in 8 PRMT. */
 __device__ inline void transpose_bytes(u32 (&w)[4]) {
     u32 a = __byte_perm(w[0], w[1], 0x5140), b = __byte_perm(w[2], w[3], 0x5140);
     u32 c = __byte_perm(w[0], w[1], 0x7362), d = __byte_perm(w[2], w[3], 0x7362);
@@ -13,7 +13,7 @@ __device__ inline void transpose_bytes(u32 (&w)[4]) {
 /* The first `count` (at most 4) values, `stride` apart, from global memory; the others are zero. */
 __device__ inline u32 gather_group(const signed char* from, i64 stride, int count) {
     u32 w = 0;
-    stride = fresh(stride);
+    stride = opaque(stride);
 #pragma unroll
     for (int u = 0; u < 4; ++u)
         if (u < count) w |= (u32)(unsigned char)__ldg(from + u * stride) << (8 * u);
