@@ -13,8 +13,11 @@ from pysimd.backends.cuda import device, tiles
 from pysimd.backends.cuda.dispatch import Choice, Way, choose
 from pysimd.backends.cuda.ladder import rungs as ladder
 from pysimd.backends.gpu import batched
-from pysimd.backends.gpu.implementation import Gpu, library, tile_calls
-from pysimd.gpu_kernels import table
+from pysimd.backends.gpu.implementation import Gpu, library_work, tile_work
+from pysimd.backends.gpu.launches import CallOperands
+from pysimd.backends.gpu.plans import ArrayWork, Work, current_device
+from pysimd.errors import UnavailableError
+from pysimd.gpu_kernels import ladder_table, table
 from pysimd.microkernel import Backend, MicroKernel, Resources, Rung
 from pysimd.operands import Product
 
@@ -43,23 +46,22 @@ class Cuda(Gpu):
 
     def tile_launches(self, kernel: MicroKernel, a, b, c0, c):
         """Launches of a microkernel."""
-        return tiles.tile_launches(kernel, a, b, c0, c)
+        return tiles.tile_launches(_on_this_device(kernel), a, b, c0, c)
 
-    def product_launches(self, product: Product, target, kernel: MicroKernel | Rung | None):
-        """Launches of a whole product."""
+    def product_work(self, product: Product, kernel: MicroKernel | Rung | None) -> Work | ArrayWork:
+        """A whole product."""
         if isinstance(kernel, MicroKernel):
-            return tile_calls(tiles.tile_launches(kernel, product.a, product.b, None, target))
+            return self._tile_work(kernel, product)
         if isinstance(kernel, Rung):
-            return ladder.launches(kernel, product, target)
+            return ladder.work(_on_this_device(kernel), product)
         choice = self._chosen(product)
         if choice.way is Way.BATCHED:
-            return tile_calls(batched.launches(product.types, product.a, product.b, target, _batched_function))
+            return _batched_work(product)
         if choice.way is Way.RUNG:
-            return ladder.launches(self._named(self.rungs(), choice), product, target)
+            return ladder.work(self._named(self.rungs(), choice), product)
         if choice.way is Way.TILES:
-            kernel = self._named(self.kernels(), choice)
-            return tile_calls(tiles.tile_launches(kernel, product.a, product.b, None, target))
-        return (library(product.types),)
+            return self._tile_work(self._named(self.kernels(), choice), product)
+        return library_work(product)
 
     def applies_factors(self, product: Product, kernel: MicroKernel | Rung | None) -> bool:
         """Rungs apply alpha, beta and C; nothing else does."""
@@ -71,15 +73,28 @@ class Cuda(Gpu):
 
     @staticmethod
     def _chosen(product: Product) -> Choice:
-        return choose(product.types, *product.sizes, product.count)
+        return choose(product.types, *product.sizes, product.count, current_device())
 
     @staticmethod
     def _named(things, choice: Choice):
         return next(thing for thing in things if thing.name == choice.name)
 
 
-def _batched_function(entry: str):
-    return tiles.function(table.BATCHED, entry, device.current_device())
+def _on_this_device(thing: MicroKernel | Rung):
+    """The kernel or the rung, which must be able to run on the current device, that of the arrays."""
+    row = table.BY_NAME.get(thing.name) or ladder_table.BY_NAME[thing.name]
+    reason = device.why_not(row, current_device())
+    if reason:
+        raise UnavailableError(f"{thing.name} cannot run where the arrays are: {reason}")
+    return thing
+
+
+def _batched_work(product: Product) -> Work:
+    arrays = product.a, product.b, None, product.out
+    call_operands = CallOperands(*arrays)
+    made = batched.instance(product.types, call_operands)
+    function = tiles.function(table.BATCHED, made.entry, current_device())
+    return tile_work(batched.launches(call_operands, made, function), arrays)
 
 
 CUDA = Cuda()

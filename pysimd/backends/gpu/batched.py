@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import cache
 
 from pysimd import dtypes
@@ -69,11 +68,8 @@ def instance(types: str, operands: CallOperands) -> table.Batched:
     return table.Batched(types, m, n, k, tm, tn, products, sources[0], turned[0], sources[1], turned[1], whole)
 
 
-def launches(types: str, a, b, c, function: Callable, most_threads: int | None = None):
-    """Functions and arguments that do ``c = a @ b``; ``function`` compiles an entry of batched.cu."""
-    operands = CallOperands(a, b, None, c)
-    made = instance(types, operands)
-    compiled = function(made.entry)
+def launches(operands: CallOperands, made: table.Batched, compiled, most_threads: int | None = None):
+    """Function, grid, block and Call of each launch that does ``c = a @ b`` with a compiled instance of batched.cu."""
     most = MOST_TILES if most_threads is None else min(MOST_TILES, most_threads // made.threads * made.products)
     for call in operands.calls(False, most_tiles=most):
         yield compiled, (-(-int(call[BATCH]) // made.products),), (made.threads,), call
