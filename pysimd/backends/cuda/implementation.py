@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from pysimd.backends.cuda import device, tiles
+from pysimd.backends.cuda import device, library, tiles
 from pysimd.backends.cuda.dispatch import Choice, Way, choose
 from pysimd.backends.cuda.ladder import rungs as ladder
 from pysimd.backends.gpu import batched
-from pysimd.backends.gpu.implementation import Gpu, library_work, tile_work
+from pysimd.backends.gpu.implementation import Gpu, tile_work
 from pysimd.backends.gpu.launches import CallOperands
 from pysimd.backends.gpu.plans import ArrayWork, Work, current_device
 from pysimd.errors import UnavailableError
@@ -61,11 +61,14 @@ class Cuda(Gpu):
             return ladder.work(self._named(self.rungs(), choice), product)
         if choice.way is Way.TILES:
             return self._tile_work(self._named(self.kernels(), choice), product)
-        return library_work(product)
+        return library.work(product)
 
     def applies_factors(self, product: Product, kernel: MicroKernel | Rung | None) -> bool:
-        """Rungs apply alpha, beta and C; nothing else does."""
-        return isinstance(kernel, Rung) or (kernel is None and self._chosen(product).way is Way.RUNG)
+        """Rungs apply alpha, beta and C, and cuBLAS does where it computes the product itself."""
+        if kernel is not None:
+            return isinstance(kernel, Rung)
+        way = self._chosen(product).way
+        return library.takes(product) if way is Way.LIBRARY else way is Way.RUNG
 
     def resources(self, rung: Rung) -> Resources:
         """Of the instance for row-major, aligned operands, compiled for the current device."""
