@@ -10,7 +10,7 @@ import fake_cupy
 import numpy as np
 import pytest
 
-from pysimd.backends.cuda import device
+from pysimd.backends.cuda import device as cuda_device
 from pysimd.backends.gpu import implementation, memory, plans, replay
 from pysimd.backends.gpu.plans import COUNTER, SCRATCH, Argument, KernelLaunch, KernelPlan, Slot
 
@@ -329,13 +329,13 @@ class TestDevices:
 
     def test_features_are_those_of_the_device_that_is_asked_for(self, monkeypatch):
         devices = {0: ("NVIDIA A100", 80), 1: ("NVIDIA H200", 90), 2: ("NVIDIA B200", 100)}
-        monkeypatch.setattr(device, "properties", devices.__getitem__)
-        here = device.Backend("cuda", True, "", "NVIDIA A100", ("sm_80",))
-        monkeypatch.setattr(device, "backend", lambda: here)
+        monkeypatch.setattr(cuda_device, "properties", devices.__getitem__)
+        here = cuda_device.Backend("cuda", True, "", "NVIDIA A100", ("sm_80",))
+        monkeypatch.setattr(cuda_device, "backend", lambda: here)
         row = types.SimpleNamespace(name="bf16_best", requires="sm_90a")
-        assert [device.has_setmaxnreg(i) for i in devices] == [False, True, False]
-        assert [bool(device.why_not(row, i)) for i in (None, *devices)] == [True, True, False, True]
-        assert "NVIDIA B200 is sm_100: bf16_best needs sm_90a, which no other" in device.why_not(row, 2)
+        assert [cuda_device.has_setmaxnreg(i) for i in devices] == [False, True, False]
+        assert [bool(cuda_device.why_not(row, i)) for i in (None, *devices)] == [True, True, False, True]
+        assert "NVIDIA B200 is sm_100: bf16_best needs sm_90a, which no other" in cuda_device.why_not(row, 2)
 
 
 class TestGemmCall:

@@ -11,8 +11,9 @@ from functools import cache
 
 from pysimd.backends.cuda import device, library, tiles
 from pysimd.backends.cuda.dispatch import Choice, Way, choose
+from pysimd.backends.cuda.instances import Instances
 from pysimd.backends.cuda.ladder import rungs as ladder
-from pysimd.backends.gpu import batched
+from pysimd.backends.gpu import batched, memory
 from pysimd.backends.gpu.implementation import Gpu, tile_work
 from pysimd.backends.gpu.launches import CallOperands
 from pysimd.backends.gpu.plans import ArrayWork, Work, current_device
@@ -64,11 +65,11 @@ class Cuda(Gpu):
         return library.work(product)
 
     def applies_factors(self, product: Product, kernel: MicroKernel | Rung | None) -> bool:
-        """Rungs apply alpha, beta and C, and cuBLAS does where it computes the product itself."""
+        """All but microkernels apply alpha, beta and C; cuBLAS does it where it computes the product itself."""
         if kernel is not None:
             return isinstance(kernel, Rung)
         way = self._chosen(product).way
-        return library.takes(product) if way is Way.LIBRARY else way is Way.RUNG
+        return library.takes(product) if way is Way.LIBRARY else way is not Way.TILES
 
     def resources(self, rung: Rung) -> Resources:
         """Of the instance for row-major, aligned operands, compiled for the current device."""
@@ -92,12 +93,23 @@ def _on_this_device(thing: MicroKernel | Rung):
     return thing
 
 
-def _batched_work(product: Product) -> Work:
-    arrays = product.a, product.b, None, product.out
-    call_operands = CallOperands(*arrays)
-    made = batched.instance(product.types, call_operands)
-    function = tiles.function(table.BATCHED, made.entry, current_device())
-    return tile_work(batched.launches(call_operands, made, function), arrays)
+INSTANCES = Instances(tiles.function)
+"""Of batched.cu, compiled in the background."""
+
+
+def _batched_work(product: Product) -> Work | ArrayWork:
+    """A batch of small products: by the instance for its shape where there is one, and neither alpha, beta nor C."""
+    device, plain = current_device(), product.alpha == 1 and product.c is None
+    if plain:
+        arrays = product.a, product.b, None, product.out
+        call_operands = CallOperands(*arrays)
+        made = batched.instance(product.types, call_operands)
+        instance = INSTANCES.now if memory.capturing() else INSTANCES.get  # a graph keeps what it is given
+        function = instance(table.BATCHED, made.entry, device)
+        if function is not None:
+            return tile_work(batched.launches(call_operands, made, function), arrays)
+    work = batched.any_work(product, tiles.function(table.BATCHED_ANY, table.batched_any(product.types), device))
+    return ArrayWork(work.run) if plain else work  # no plan, so that the instance is looked for again
 
 
 CUDA = Cuda()
