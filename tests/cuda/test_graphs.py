@@ -1,5 +1,5 @@
-"""Captured graphs: what a launch needs besides its operands is the graph's own, whatever else uses the memory pool and on
-whichever streams graphs are replayed."""
+"""Captured graphs: what a launch needs besides its operands is the graph's own, whatever else uses the memory pool and
+on whichever streams graphs are replayed."""
 
 import cuda_arrays
 import numpy as np
@@ -50,7 +50,7 @@ CASES = {
     "cuBLAS": (None, lambda r: (floats(r, 200, 200), floats(r, 200, 200))),
     "cuBLAS, strided operands": (
         None,
-        lambda r: (floats(r, 200, 200)[:, ::-1], floats(r, 200, 200)[::2, ::2].repeat(2, 0)),
+        lambda r: (floats(r, 200, 200)[:, ::-1], floats(r, 400, 200)[::2, ::2]),
     ),
     "a batch of small products": (None, lambda r: (floats(r, 500, 5, 7), floats(r, 500, 7, 6))),
 }
@@ -73,8 +73,6 @@ def test_replays_are_right_after_others_used_the_pool(case, warm, rng):
     skip_without(name)
     a, b = make(rng)
     expected = pysimd.gemm(a, b, kernel=name)
-    if not warm and not isinstance(a, cupy.ndarray):
-        pytest.skip("the expected result was the first call")
     out = cupy.zeros_like(expected)
     if warm:
         pysimd.gemm(a, b, out=out, kernel=name)

@@ -25,9 +25,7 @@ def close(result, a, b, c=None, alpha=1.0, beta=0.0):
 
 
 @pytest.mark.parametrize("types", TYPES)
-@pytest.mark.parametrize(
-    "shape", [(300, 4, 4, 4), (7, 5, 9, 3), (2, 40, 50, 60), (1, 300, 300, 300), (1, 64, 9000, 64)]
-)
+@pytest.mark.parametrize("shape", [(300, 4, 4, 4), (7, 5, 9, 3), (2, 40, 50, 60), (1, 300, 300, 300), (1, 64, 9000, 9)])
 def test_every_call_is_right(types, shape):
     batch, m, k, n = shape
     for _ in range(4):
