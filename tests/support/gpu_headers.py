@@ -228,7 +228,7 @@ def facts_of_row(
             "regs": regs,
             "per k": {name: count / steps for name, count in instructions.items()}
             | {f"load of {size} byte": count / steps for size, count in loads.items()},
-            "ratio": {"analytic": analytic, "in figure": Fraction(f"{ratio.value:.2f}")}
+            "ratio": {"analytic": analytic, "in figure": Fraction(f"{tile.value:.2f}")}
             | ({} if counted == analytic else {"counted": counted}),
             "lanes": {"": Fraction(row.lanes)},
             "launch": {"thread a block": Fraction(block[0]), "block": Fraction(grid[0])},
