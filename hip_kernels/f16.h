@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(128, 1) outer_f16(const __grid_constant__ Call
     const u16* a = (const u16*)p.a + t.offsets.a + t.i * p.a_rs;
     const u16* b = (const u16*)p.b + t.offsets.b + t.j * p.b_cs;
     typename Form::template Accumulators<MR, NR> acc = {};
-    int k = (int)(p.k / U);
+    u32 k = (u32)(p.k / U);
     if (k > 0) {
         F16Fragment<MR, U, LA> fa[2];
         F16Fragment<NR, U, LB> fb[2];
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(128, 1) outer_f16(const __grid_constant__ Call
         if (k == 2) update(fa[1], fb[1]);
     }
 #pragma unroll 1
-    for (k = (int)(p.k % U); k > 0; --k) {
+    for (int left = (int)(p.k % U); left > 0; --left) {
         F16Fragment<MR, 1, ANY> fa;
         F16Fragment<NR, 1, ANY> fb;
         fa.template load<EDGE>(a, p.a_rs, p.a_cs, t.rows);
