@@ -81,6 +81,9 @@ BY_NAME = {row.name: row for row in KERNELS}
 BATCHED = "batched.cu"
 """What ``matmul`` runs for batches of small products: one file, an instance for every shape and layout of operands."""
 
+BATCHED_ANY = "batched_any.cu"
+"""What it runs before such an instance is compiled, and with alpha, beta and C: an instance for each types family."""
+
 BATCHED_TYPES = {"f32": "F32", "f64": "F64", "f16": "F16", "bf16f32": "BF16F32", "i8i32": "I8I32"}
 BATCHED_MOST_MN, BATCHED_MOST_K = 32, 64
 BATCHED_SHARED_BYTES = 48 << 10
@@ -133,6 +136,11 @@ class Batched:
     @property
     def threads(self) -> int:
         return -(-self.products * self.lanes // 32) * 32
+
+
+def batched_any(types: str) -> str:
+    """The template instance of batched_any.cu for a types family."""
+    return f"batched_any<{BATCHED_TYPES[types]}>"
 
 
 def _cpp(value: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pysimd import operands, registry
+from pysimd.backends.gpu import replay
 from pysimd.errors import DTypeError
 from pysimd.microkernel import Implementation, MicroKernel, Rung
 from pysimd.operands import GemmOptions
@@ -52,8 +53,13 @@ def matmul(a, b, *, out=None, kernel=None, threads=None):
 
 
 def _matmul(a, b, out, kernel, threads):
-    operands.check_threads(threads)
     kernel = registry.kernel(kernel) if isinstance(kernel, str) else kernel
+    seen = replay.KNOWN.get(type(a))  # arrays on a GPU
+    if seen is not None and threads is None:
+        result = seen.replay(a, b, None, out, replay.matmul_call(kernel))
+        if result is not None:
+            return result
+    operands.check_threads(threads)
     chosen = _implementation({"a": a, "b": b, "out": out}, kernel)
     _open_door(chosen)
     return chosen.matmul(a, b, out, kernel, threads)
@@ -102,9 +108,14 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out
 
 
 def _gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads):
+    kernel = registry.kernel_or_rung(kernel) if isinstance(kernel, str) else kernel
+    seen = replay.KNOWN.get(type(a))  # arrays on a GPU
+    if seen is not None and threads is None:
+        result = seen.replay(a, b, c, out, replay.gemm_call(alpha, beta, trans_a, trans_b, kernel))
+        if result is not None:
+            return result
     options = GemmOptions.checked(alpha, beta, trans_a, trans_b, c)
     operands.check_threads(threads)
-    kernel = registry.kernel_or_rung(kernel) if isinstance(kernel, str) else kernel
     chosen = _implementation({"a": a, "b": b, "c": c, "out": out}, kernel)
     _open_door(chosen)
     return chosen.gemm(a, b, c, options, out, kernel, threads)

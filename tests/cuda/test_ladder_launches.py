@@ -8,15 +8,19 @@ import sys
 from types import SimpleNamespace
 from typing import ClassVar
 
+import fake_cupy
 import numpy as np
 import pytest
 from pysimd.gpu_kernels import ladder_table
 
 import pysimd
 from pysimd import operands
+from pysimd.backends.cuda import device as cuda_device
 from pysimd.backends.cuda.implementation import CUDA
 from pysimd.backends.cuda.ladder import launches as gemm_launches
 from pysimd.backends.cuda.ladder import rungs as cuda_ladder
+from pysimd.backends.gpu import cupy_arrays
+from pysimd.backends.gpu import memory as gpu_memory
 from pysimd.operands import GemmOptions
 
 SHAPES = ((8, 12, 4), (5, 7, 3), (1, 6, 5), (6, 1, 5), (4, 4, 1), (1, 1, 1), (3, 2, 0))
@@ -53,6 +57,11 @@ def strided(pointer, shape, strides):
     )
 
 
+def words(argument, count):
+    """The first words of an argument of a kernel."""
+    return np.frombuffer((ctypes.c_char * (8 * count)).from_address(argument.ptr), np.int64).tolist()
+
+
 class Kernel:
     """Replaces a compiled kernel: the contract of gemm.cuh in NumPy."""
 
@@ -62,8 +71,9 @@ class Kernel:
         self.row, self.layouts, self.block = ladder_table.BY_NAME[name], (layout_a, layout_b), block
         self.fused_fixup = fused_fixup
 
-    def __call__(self, grid, block, arguments, shared_mem=0):
-        p = SimpleNamespace(**dict(zip(FIELDS, arguments[0].view(np.int64).tolist(), strict=True)))
+    def __call__(self, grid, block, arguments, shared_mem, stream, cooperative):
+        assert (stream, cooperative) == (None, self.fused_fixup)
+        p = SimpleNamespace(**dict(zip(FIELDS, words(arguments[0], len(FIELDS)), strict=True)))
         alpha, beta = np.array([p.factors], np.int64).view(np.float32)
         Kernel.launched.append((*self.layouts, bool(p.c_vector)))
         assert shared_mem == ladder_table.dynamic_shared_bytes(self.row, *self.layouts, self.block)
@@ -74,7 +84,7 @@ class Kernel:
             batch, rest = divmod(grid[0], tiles)
         else:
             assert block == (self.row.threads + 128,)
-            workspace, counter, all_tiles, panels, split, share, longer, *_ = arguments[1].view(np.int64).tolist()
+            workspace, counter, all_tiles, panels, split, share, longer = words(arguments[1], 7)
             assert panels == max(1, -(-p.k // 8))
             assert (share * grid[0] + longer, longer < grid[0]) == (split * panels, True)
             assert bool(workspace) == bool(split)
@@ -107,18 +117,25 @@ def run(monkeypatch):
     """Calls a rung as ``gemm`` does, on ``Memory``."""
     monkeypatch.setattr(cuda_ladder, "_function", Kernel)
     monkeypatch.setattr(cuda_ladder, "current_device", lambda: 0)
+    monkeypatch.setattr(cuda_ladder, "has_setmaxnreg", lambda device: False)
+    monkeypatch.setattr(cuda_device, "why_not", lambda *_: "")
     monkeypatch.setattr(cuda_ladder, "multiprocessors", lambda device: 4)
-    word = SimpleNamespace(data=SimpleNamespace(ptr=64))
-    alone = SimpleNamespace(alloc=lambda size: word.data, get_current_stream=lambda: word.data)
-    cupy = SimpleNamespace(empty=lambda shape, dtype: memory(shape), zeros=lambda *_: word, cuda=alone)
+    cupy = fake_cupy.module()
+    cupy.empty = lambda shape, dtype: memory(shape)
     monkeypatch.setitem(sys.modules, "cupy", cupy)
+    gpu_memory._counters.cache_clear()
     Kernel.launched = []
 
     def call(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out=None, name="smem_dbuf"):
         options = GemmOptions.checked(alpha, beta, trans_a, trans_b, c)
         rung = pysimd.rung(name)
         product = operands.check_gemm(rung, a, b, c, out, options, ("f32",))
-        return CUDA._multiply(product, rung, None)
+        out = memory(product.full) if out is None else out
+
+        def compute(target) -> None:
+            CUDA._product_work(rung, product._replace(out=target)).run()
+
+        return operands.write(product._replace(out=out), cupy_arrays, compute)
 
     return call
 

@@ -248,6 +248,6 @@ class TestChoice:
 )
 def test_best(m, n, k, products, taken, monkeypatch):
     """Large products, and those of a small C with a long k, which are split along k if they come alone."""
-    monkeypatch.setattr(device, "why_not", lambda row: "")
+    monkeypatch.setattr(device, "why_not", lambda *_: "")
     assert (dispatch.choose("f32", m, n, k, products).name == "f32_best") == taken
     assert dispatch.choose("f64", m, n, k, products).way is not dispatch.Way.RUNG

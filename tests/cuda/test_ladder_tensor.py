@@ -182,7 +182,7 @@ def test_shared_memory_fits(row):
 
 def test_a_driver_without_tensor_maps_is_told(monkeypatch):
     monkeypatch.setattr(tensor_maps.ctypes, "CDLL", lambda name: object())
-    tensor_maps._encode.cache_clear()
+    tensor_maps._driver.cache_clear()
     with pytest.raises(tensor_maps.UnavailableError, match="update the driver"):
         tensor_maps.tensor_map(4096, 2, (64, 64, 1), (128, 0), (64, 64), 128)
-    tensor_maps._encode.cache_clear()
+    tensor_maps._driver.cache_clear()

@@ -70,7 +70,7 @@ def main() -> None:
     import cupy
 
     import pysimd
-    from pysimd.backends.hip.implementation import HIP
+    from pysimd.backends.gpu import replay
 
     assert cupy.cuda.runtime.is_hip
     serve()
@@ -110,7 +110,7 @@ def main() -> None:
     reference.check(cupy.asnumpy(pysimd.matmul(x, y)), "i8i32", a, b)
     print("matmul of int8, too large for the batched kernel: tiles")
     refused(pysimd, cupy)
-    assert HIP.plans._plans
+    assert replay.KNOWN[cupy.ndarray]._kept
     print("launches", len(LAUNCHED))
 
 

@@ -8,40 +8,48 @@ from pysimd.backends.gpu import cupy_probe
 from pysimd.backends.gpu.plans import current_device
 from pysimd.microkernel import Backend
 
-__all__ = ["backend", "current_device", "has_setmaxnreg", "multiprocessors", "why_not"]
+__all__ = ["backend", "current_device", "has_setmaxnreg", "multiprocessors", "properties", "why_not"]
 
 
 @cache
 def backend() -> Backend:
-    """The current device when first asked; availability does not change while a process lives."""
+    """The device that is listed, the current one when first asked; availability does not change while a process
+    lives."""
     reason = cupy_probe.reason("cuda", want_hip=False)
     if reason:
         return Backend("cuda", False, reason, "", ())
-    import cupy
-
-    device = cupy.cuda.runtime.getDevice()
-    properties = cupy.cuda.runtime.getDeviceProperties(device)
-    capability = 10 * properties["major"] + properties["minor"]
-    name = properties["name"].decode()
+    name, capability = properties(current_device())
     if capability < 75:
         return Backend("cuda", False, f"{name} is sm_{capability}: the kernels need sm_75 or newer", name, ())
     return Backend("cuda", True, "", name, (f"sm_{capability}",))
 
 
-def why_not(row) -> str:
-    """Why a row of a table cannot run here; empty if it can."""
+@cache
+def properties(device: int) -> tuple[str, int]:
+    """Name and compute capability, e.g. 90, of a device."""
+    import cupy
+
+    found = cupy.cuda.runtime.getDeviceProperties(device)
+    return found["name"].decode(), 10 * found["major"] + found["minor"]
+
+
+def why_not(row, device: int | None = None) -> str:
+    """Why a row of a table cannot run on a device, by default the listed one; empty if it can."""
     here = backend()
-    if here.available:
-        if row.requires.endswith("a") and here.features[0] != row.requires[:-1]:
-            return f"{here.device} is {here.features[0]}: {row.name} needs {row.requires}, which no other device is"
-        if int(here.features[0][3:]) < int(row.requires[3:].rstrip("a")):
-            return f"{here.device} is {here.features[0]}: {row.name} needs {row.requires} or newer"
-    return here.reason
+    if not here.available:
+        return here.reason
+    name, capability = (here.device, int(here.features[0][3:])) if device is None else properties(device)
+    needed = int(row.requires[3:].rstrip("a"))
+    if row.requires.endswith("a") and capability != needed:
+        return f"{name} is sm_{capability}: {row.name} needs {row.requires}, which no other device is"
+    if capability < needed:
+        return f"{name} is sm_{capability}: {row.name} needs {row.requires} or newer"
+    return ""
 
 
-def has_setmaxnreg() -> bool:
+def has_setmaxnreg(device: int) -> bool:
     """Whether warps can reallocate registers (setmaxnreg): exactly on sm_90, compiled as sm_90a."""
-    return backend().features == ("sm_90",)
+    return properties(device)[1] == 90
 
 
 @cache

@@ -39,15 +39,15 @@ _TENSOR_CORES_F64 = 1 << 15
 """Multiply-adds of a float64 product from which on cuBLAS is ahead: it has tensor cores for float64."""
 
 
-def choose(types: str, m: int, n: int, k: int, count: int) -> Choice:
-    """What computes ``count`` products of these sizes.
+def choose(types: str, m: int, n: int, k: int, count: int, where: int | None = None) -> Choice:
+    """What computes ``count`` products of these sizes on device ``where``, by default the one that is listed.
 
     The choice depends on types and shape alone, so that the same products have the same bits whatever their strides.
     """
     if batched.takes(m, n, k) and not (types == "f64" and m * n * k >= _TENSOR_CORES_F64):
         return Choice(Way.BATCHED)
     name = _rung(types, m, n, k, count) if k < MOST_K else None
-    if name and not device.why_not(ladder_table.BY_NAME[name]):
+    if name and not device.why_not(ladder_table.BY_NAME[name], where):
         if name == "bf16_best" and max(m, n) >= tensor_maps.MOST:
             return Choice(Way.TILES, "cuda_bf16f32_wmma_16x16")
         return Choice(Way.RUNG, name)

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from functools import cache
 
-from pysimd.backends.cuda import device, tiles
+from pysimd.backends.cuda import device, library, tiles
 from pysimd.backends.cuda.dispatch import Choice, Way, choose
+from pysimd.backends.cuda.instances import Instances
 from pysimd.backends.cuda.ladder import rungs as ladder
-from pysimd.backends.gpu import batched
-from pysimd.backends.gpu.implementation import Gpu, library, tile_calls
-from pysimd.gpu_kernels import table
+from pysimd.backends.gpu import batched, memory
+from pysimd.backends.gpu.implementation import Gpu, tile_work
+from pysimd.backends.gpu.launches import CallOperands
+from pysimd.backends.gpu.plans import ArrayWork, Work, current_device
+from pysimd.errors import UnavailableError
+from pysimd.gpu_kernels import ladder_table, table
 from pysimd.microkernel import Backend, MicroKernel, Resources, Rung
 from pysimd.operands import Product
 
@@ -43,27 +47,29 @@ class Cuda(Gpu):
 
     def tile_launches(self, kernel: MicroKernel, a, b, c0, c):
         """Launches of a microkernel."""
-        return tiles.tile_launches(kernel, a, b, c0, c)
+        return tiles.tile_launches(_on_this_device(kernel), a, b, c0, c)
 
-    def product_launches(self, product: Product, target, kernel: MicroKernel | Rung | None):
-        """Launches of a whole product."""
+    def product_work(self, product: Product, kernel: MicroKernel | Rung | None) -> Work | ArrayWork:
+        """A whole product."""
         if isinstance(kernel, MicroKernel):
-            return tile_calls(tiles.tile_launches(kernel, product.a, product.b, None, target))
+            return self._tile_work(kernel, product)
         if isinstance(kernel, Rung):
-            return ladder.launches(kernel, product, target)
+            return ladder.work(_on_this_device(kernel), product)
         choice = self._chosen(product)
         if choice.way is Way.BATCHED:
-            return tile_calls(batched.launches(product.types, product.a, product.b, target, _batched_function))
+            return _batched_work(product)
         if choice.way is Way.RUNG:
-            return ladder.launches(self._named(self.rungs(), choice), product, target)
+            return ladder.work(self._named(self.rungs(), choice), product)
         if choice.way is Way.TILES:
-            kernel = self._named(self.kernels(), choice)
-            return tile_calls(tiles.tile_launches(kernel, product.a, product.b, None, target))
-        return (library(product.types),)
+            return self._tile_work(self._named(self.kernels(), choice), product)
+        return library.work(product)
 
     def applies_factors(self, product: Product, kernel: MicroKernel | Rung | None) -> bool:
-        """Rungs apply alpha, beta and C; nothing else does."""
-        return isinstance(kernel, Rung) or (kernel is None and self._chosen(product).way is Way.RUNG)
+        """All but microkernels apply alpha, beta and C; cuBLAS does it where it computes the product itself."""
+        if kernel is not None:
+            return isinstance(kernel, Rung)
+        way = self._chosen(product).way
+        return library.takes(product) if way is Way.LIBRARY else way is not Way.TILES
 
     def resources(self, rung: Rung) -> Resources:
         """Of the instance for row-major, aligned operands, compiled for the current device."""
@@ -71,15 +77,39 @@ class Cuda(Gpu):
 
     @staticmethod
     def _chosen(product: Product) -> Choice:
-        return choose(product.types, *product.sizes, product.count)
+        return choose(product.types, *product.sizes, product.count, current_device())
 
     @staticmethod
     def _named(things, choice: Choice):
         return next(thing for thing in things if thing.name == choice.name)
 
 
-def _batched_function(entry: str):
-    return tiles.function(table.BATCHED, entry, device.current_device())
+def _on_this_device(thing: MicroKernel | Rung):
+    """The kernel or the rung, which must be able to run on the current device, that of the arrays."""
+    row = table.BY_NAME.get(thing.name) or ladder_table.BY_NAME[thing.name]
+    reason = device.why_not(row, current_device())
+    if reason:
+        raise UnavailableError(f"{thing.name} cannot run where the arrays are: {reason}")
+    return thing
+
+
+INSTANCES = Instances(tiles.function)
+"""Of batched.cu, compiled in the background."""
+
+
+def _batched_work(product: Product) -> Work | ArrayWork:
+    """A batch of small products: by the instance for its shape where there is one, and neither alpha, beta nor C."""
+    device, plain = current_device(), product.alpha == 1 and product.c is None
+    if plain:
+        arrays = product.a, product.b, None, product.out
+        call_operands = CallOperands(*arrays)
+        made = batched.instance(product.types, call_operands)
+        instance = INSTANCES.now if memory.capturing() else INSTANCES.get  # a graph keeps what it is given
+        function = instance(table.BATCHED, made.entry, device)
+        if function is not None:
+            return tile_work(batched.launches(call_operands, made, function), arrays)
+    work = batched.any_work(product, tiles.function(table.BATCHED_ANY, table.batched_any(product.types), device))
+    return ArrayWork(work.run) if plain else work  # no plan, so that the instance is looked for again
 
 
 CUDA = Cuda()

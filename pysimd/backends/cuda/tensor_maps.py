@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from functools import cache, lru_cache
+from functools import cache
 
 import numpy as np
 
@@ -22,6 +22,9 @@ ALIGNMENT = 16
 MOST = 1 << 31
 """Extents are smaller: coordinates are signed and have 32 bits."""
 
+ANYWHERE = 1 << 20
+"""The address in a map that is made before its matrix has one."""
+
 _UNSIGNED = {1: 0, 2: 1, 4: 2}
 """CUtensorMapDataType of an element by its size: bits are moved, nothing is computed."""
 
@@ -32,18 +35,31 @@ _PROMOTION_256 = 3
 
 
 @cache
-def _encode():
-    name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+def _driver(name: str):
+    """A function of the driver."""
+    library = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
     try:
-        function = ctypes.CDLL(name).cuTensorMapEncodeTiled
+        function = getattr(ctypes.CDLL(library), name)
     except (OSError, AttributeError) as problem:
-        message = f"{name} has no cuTensorMapEncodeTiled: update the driver to CUDA 12 or newer"
-        raise UnavailableError(message) from problem
+        raise UnavailableError(f"{library} has no {name}: update the driver to CUDA 12 or newer") from problem
     function.restype = ctypes.c_int
     return function
 
 
-@lru_cache(maxsize=1024)  # the driver takes microseconds for each
+@cache
+def _replace_address():
+    function = _driver("cuTensorMapReplaceAddress")
+    function.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
+    return function
+
+
+def replace_address(tensor_map: int, address: int) -> None:
+    """Lets the CUtensorMap at this host address describe the same matrix at another address of the device."""
+    status = _replace_address()(tensor_map, address)
+    if status:
+        raise RuntimeError(f"cuTensorMapReplaceAddress returned {status} for {address:#x}")
+
+
 def tensor_map(
     pointer: int,
     itemsize: int,
@@ -65,15 +81,15 @@ def tensor_map(
     """
     if max(extents) >= MOST:
         raise ShapeError(
-            f"the tensor memory accelerator reads matrices of fewer than {MOST} rows, columns and products, got "
-            f"extents {extents}: take a kernel that does not need it"
+            f"the tensor memory accelerator reads matrices of fewer than {MOST} rows, columns and products, "
+            f"got {extents}: take a kernel that does not need it"
         )
     row = -(-extents[0] * itemsize // ALIGNMENT) * ALIGNMENT
     steps = tuple(step if n > 1 else row for n, step in zip(extents[1:], steps, strict=True))
     storage = np.zeros(128 + 64, np.uint8)
     start = -storage.ctypes.data % 64  # where the driver demands it
     result = storage[start : start + 128]
-    status = _encode()(
+    status = _driver("cuTensorMapEncodeTiled")(
         ctypes.c_void_p(result.ctypes.data),
         ctypes.c_int(_UNSIGNED[itemsize]),
         ctypes.c_uint32(3),

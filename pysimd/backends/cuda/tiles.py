@@ -13,8 +13,8 @@ from pysimd.microkernel import MicroKernel
 
 @cache
 def function(source: str, entry: str, device: int):
-    """The compiled kernel of a template instance; ``device`` is the current one."""
-    return nvrtc.function(source, entry)
+    """The compiled kernel of a template instance, as CuPy launches it; ``device`` is the current one."""
+    return nvrtc.function(source, entry).kernel
 
 
 def tile_launches(kernel: MicroKernel, a, b, c0, c):

@@ -1,4 +1,5 @@
-"""Batches of small products: the instance of gpu_kernels/micro/batched.cu for operands, and its launches."""
+"""Batches of small products: the instance of gpu_kernels/micro/batched.cu for operands, and its launches; those of
+batched_any.cu, which takes any shape."""
 
 from __future__ import annotations
 
@@ -6,9 +7,13 @@ import math
 from collections.abc import Callable
 from functools import cache
 
+import numpy as np
+
 from pysimd import dtypes
 from pysimd.backends.gpu.launches import BATCH, MOST_TILES, CallOperands
+from pysimd.backends.gpu.plans import Argument, KernelLaunch, KernelPlan, Work, operands_argument
 from pysimd.gpu_kernels import table
+from pysimd.operands import Product
 
 
 def takes(m: int, n: int, k: int) -> bool:
@@ -69,11 +74,45 @@ def instance(types: str, operands: CallOperands) -> table.Batched:
     return table.Batched(types, m, n, k, tm, tn, products, sources[0], turned[0], sources[1], turned[1], whole)
 
 
-def launches(types: str, a, b, c, function: Callable, most_threads: int | None = None):
-    """Functions and arguments that do ``c = a @ b``; ``function`` compiles an entry of batched.cu."""
-    operands = CallOperands(a, b, None, c)
-    made = instance(types, operands)
-    compiled = function(made.entry)
+def launches(operands: CallOperands, made: table.Batched, compiled, most_threads: int | None = None):
+    """Function, grid, block and Call of each launch that does ``c = a @ b`` with a compiled instance of batched.cu."""
     most = MOST_TILES if most_threads is None else min(MOST_TILES, most_threads // made.threads * made.products)
     for call in operands.calls(False, most_tiles=most):
         yield compiled, (-(-int(call[BATCH]) // made.products),), (made.threads,), call
+
+
+ANY_THREADS, ANY_TILE, ANY_SHARED_BYTES = 128, 4, 16 << 10
+"""Threads of a block of batched_any.cu, columns of C that one computes at a time, and shared memory that it takes for
+more than one product."""
+
+
+def any_work(product: Product, function: Callable) -> Work:
+    """A product by batched_any.cu, whose compiled instance ``function`` is, with alpha, beta and C."""
+    arrays = product.a, product.b, product.c, product.out
+    operands = CallOperands(*arrays)
+    m, n, k = operands.m, operands.n, operands.k
+    bytes_each = ((m * k | 1) + (k * n | 1)) * operands.sizes[0]
+    products = max(1, min(ANY_THREADS // (m * -(-n // ANY_TILE)), ANY_SHARED_BYTES // bytes_each))
+    columns = [int(abs(rows) < abs(columns)) for rows, columns in operands.strides[:2]]
+    words = np.array([*_bits(product.types, product.alpha, product.beta), products, *columns], np.int64)
+    launches = [
+        KernelLaunch(
+            function,
+            (-(-int(call[BATCH]) // products),),
+            (ANY_THREADS,),
+            (operands_argument(call, arrays), Argument(words)),
+            products * bytes_each,
+        )
+        for call in operands.calls(False)
+    ]
+    return Work(KernelPlan(launches), arrays)
+
+
+def _bits(types: str, *factors: float) -> list[int]:
+    """alpha and beta, rounded to the result's dtype, in the bits of an accumulator."""
+    dtype = dtypes.dtype_of(dtypes.FAMILIES[types].c)
+    accumulator = np.dtype(np.float32) if dtype == np.float16 else dtype
+    words = np.zeros((len(factors), 8 // accumulator.itemsize), accumulator)
+    with np.errstate(over="ignore"):  # a factor beyond the dtype is infinity there
+        words[:, 0] = [dtype.type(x) for x in factors]
+    return words.view(np.int64)[:, 0].tolist()

@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 
+from pysimd.backends.gpu import torch_tensors
 from pysimd.errors import DTypeError
 
 
@@ -17,6 +18,8 @@ def as_cupy(name: str, x):
 
     if isinstance(x, cupy.ndarray):
         return x
+    if torch_tensors.is_tensor(x) and x.is_neg():
+        raise DTypeError(f"{name} (Tensor) is a view of negated memory: call its resolve_neg()")
     try:
         return cupy.from_dlpack(x)
     except (BufferError, TypeError, ValueError, RuntimeError) as error:
@@ -36,16 +39,6 @@ def like(x, given):
     return from_dlpack(x) if from_dlpack else x
 
 
-class _ForeignStream:
-    """A stream of another library as CuPy takes it."""
-
-    def __init__(self, handle: int):
-        self.handle = handle
-
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return 0, self.handle
-
-
 @contextlib.contextmanager
 def device_guard(*given):
     """Device guard: makes the device of the arrays current, and for torch tensors torch's current stream."""
@@ -61,10 +54,8 @@ def device_guard(*given):
     with contextlib.ExitStack() as stack:
         if device != cupy.cuda.runtime.getDevice():
             stack.enter_context(cupy.cuda.Device(device))
-        x = devices[device]
-        if type(x).__module__.partition(".")[0] == "torch":
-            stream = _ForeignStream(sys.modules["torch"].cuda.current_stream(device).cuda_stream)
-            stack.enter_context(cupy.cuda.Stream.from_external(stream))
+        if type(devices[device]).__module__.partition(".")[0] == "torch":
+            stack.enter_context(torch_tensors.current_stream(device))
         yield device
 
 

@@ -1,20 +1,20 @@
-"""What the CUDA and the HIP backend do alike with CuPy arrays: calls, bound calls, ``matmul``, ``gemm``, replays.
+"""What the CUDA and the HIP backend do alike with arrays on a GPU: calls, bound calls, ``matmul``, ``gemm``, replays.
 
-A backend adds its tables, and two functions that turn a checked product into launches. Launches go to the current
-stream and wait for nothing.
+A backend adds its tables, and two functions that turn a checked product into a plan. Launches go to the current stream
+of the library of the arrays and wait for nothing.
 """
 
 from __future__ import annotations
 
-import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
 
 import numpy as np
 
 from pysimd import operands
-from pysimd.backends.gpu import cupy_arrays, plans
-from pysimd.backends.gpu.launches import CALL
+from pysimd.backends.gpu import cupy_arrays, memory, replay
+from pysimd.backends.gpu.plans import ArrayWork, KernelLaunch, KernelPlan, Plan, Work, addresses_of, operands_argument
 from pysimd.errors import DTypeError, OptionError, ShapeError, UnavailableError
 from pysimd.microkernel import Backend, MicroKernel, Resources, Rung
 from pysimd.operands import GemmOptions, Product
@@ -25,10 +25,6 @@ class Gpu(ABC):
 
     name: str
     offered: tuple[str, ...]
-
-    def __init__(self):
-        self.plans = plans.Plans()
-        """Of ``matmul`` and ``gemm``."""
 
     @abstractmethod
     def backend(self) -> Backend:
@@ -47,12 +43,12 @@ class Gpu(ABC):
         """Function, grid, block and Call of each launch that does ``c = c0 + a @ b`` with a kernel of the table."""
 
     @abstractmethod
-    def product_launches(self, product: Product, target, kernel: MicroKernel | Rung | None) -> Iterable[plans.Launch]:
-        """Launches of a whole product, by the kernel that was named or by the one that the backend chooses. Where these
-        apply neither alpha and beta nor C, ``applies_factors`` says so."""
+    def product_work(self, product: Product, kernel: MicroKernel | Rung | None) -> Work | ArrayWork:
+        """A whole product into its ``out``, by the kernel that was named or by the one that the backend chooses. Where
+        that applies neither alpha and beta nor C, ``applies_factors`` says so."""
 
     def applies_factors(self, product: Product, kernel: MicroKernel | Rung | None) -> bool:
-        """Whether ``product_launches`` apply alpha, beta and C."""
+        """Whether ``product_work`` applies alpha, beta and C."""
         return False
 
     def row_kernel(self, row, source_path: str, reason: str) -> MicroKernel:
@@ -77,40 +73,39 @@ class Gpu(ABC):
 
     def call(self, kernel: MicroKernel, a, b, c, out):
         """``MicroKernel.__call__`` on arrays of this backend's GPUs."""
+        known = replay.KNOWN.get(type(a))
+        if known is not None:
+            result = known.replay(a, b, c, out, (kernel,))
+            if result is not None:
+                return result
         self._check_device(kernel, {"a": a, "b": b, "c": c, "out": out})
-        with cupy_arrays.device_guard(a, b, c, out):
-            product = operands.check_tile_call(kernel, *_views(a=a, b=b, c=c, out=out))
-            result = operands.write(product, cupy_arrays, functools.partial(self._run_tiles, kernel, product))
-            return cupy_arrays.like(result, a) if out is None else out
+        check = partial(operands.check_tile_call, kernel)
+        return self._computed(a, b, c, out, (kernel,), check, partial(self._tile_work, kernel))
 
-    def _run_tiles(self, kernel: MicroKernel, product: Product, target) -> None:
-        a, b, c0 = _readable(product)
-        for launch in tile_calls(self.tile_launches(kernel, a, b, c0, target)):
-            launch.run(a, b, target)
+    def _tile_work(self, kernel: MicroKernel, product: Product) -> Work:
+        arrays = product.a, product.b, product.c, product.out
+        return tile_work(self.tile_launches(kernel, *arrays), arrays)
 
     def bind(self, kernel: MicroKernel, a, b, c) -> Callable[[], None]:
         """``MicroKernel.bind``; the returned function launches on the stream that is current when called."""
         if c is None:
             raise DTypeError("bind needs an array c to add to, got None")
         self._check_device(kernel, {"a": a, "b": b, "c": c})
-        given = (a, b, c)
-        with cupy_arrays.device_guard(a, b, c):
-            a, b, c = _views(a=a, b=b, c=c)
-            operands.check_tile_call(kernel, a, b, None, c, out_name="c")
-            if not cupy_arrays.storable(c):
+        with cupy_arrays.device_guard(a, b, c) as device:
+            x, y, z = _views(a=a, b=b, c=c)
+            operands.check_tile_call(kernel, x, y, None, z, out_name="c")
+            if not cupy_arrays.storable(z):
                 raise ShapeError(
-                    f"bind needs a c with whole, aligned elements and none repeated, got strides {c.strides}"
+                    f"bind needs a c with whole, aligned elements and none repeated, got strides {z.strides}"
                 )
-            for name, x in (("a", a), ("b", b)):
-                if cupy_arrays.overlap(c, x):
+            for name, operand in (("a", x), ("b", y)):
+                if cupy_arrays.overlap(z, operand):
                     raise ShapeError(f"bind needs a c apart from {name}: their memory overlaps")
-                if not cupy_arrays.aligned(x):
-                    raise ShapeError(f"bind needs an {name} of whole, aligned elements, got strides {x.strides}")
-            launches = list(self.tile_launches(kernel, a, b, c, c))
-        prepared = [functools.partial(f, grid, block, (call.view(CALL),)) for f, grid, block, call in launches]
-        run = prepared[0] if len(prepared) == 1 else functools.partial(_run_all, prepared)
-        run.operands = given  # kept alive with the function
-        return run
+                if not cupy_arrays.aligned(operand):
+                    raise ShapeError(f"bind needs an {name} of whole, aligned elements, got strides {operand.strides}")
+            arrays = x, y, z, z
+            plan = tile_work(self.tile_launches(kernel, *arrays), arrays).plan
+        return _Bound(plan, arrays, device, replay.of(a))
 
     def _check_device(self, kernel: MicroKernel, given: dict[str, object]) -> None:
         device = operands.backend_for(given)
@@ -125,33 +120,21 @@ class Gpu(ABC):
     def matmul(self, a, b, out, kernel: MicroKernel | None, threads: int | None):
         """``pysimd.matmul`` on arrays of this backend's GPUs."""
         self._check_call(threads)
-        key, result = self._replayed(a, b, out, kernel is None)
-        if result is not None:
-            return result
-        with cupy_arrays.device_guard(a, b, out):
-            product = operands.check_matmul(kernel, *_views(a=a, b=b, out=out), self.offered)
-            vectors = len(product.shape) != len(product.full)
-            result = self._multiply(product, kernel, None if vectors else key)
-            return cupy_arrays.like(result.reshape(product.shape), a) if out is None else out
+
+        def check(a, b, _, out) -> Product:
+            return operands.check_matmul(kernel, a, b, out, self.offered)
+
+        return self._computed(a, b, None, out, replay.matmul_call(kernel), check, partial(self._product_work, kernel))
 
     def gemm(self, a, b, c, options: GemmOptions, out, kernel: MicroKernel | Rung | None, threads: int | None):
         """``pysimd.gemm`` on arrays of this backend's GPUs."""
         self._check_call(threads)
-        key = None
-        if _plannable(options, c, out, kernel):
-            x, y = (
-                x.swapaxes(-1, -2) if transposed and getattr(x, "ndim", 0) > 1 else x
-                for x, transposed in ((a, options.trans_a), (b, options.trans_b))
-            )
-            plain = options.alpha == 1 and options.beta == 0 and kernel is None
-            more = () if plain else (options.alpha, options.beta, None if kernel is None else kernel.name)
-            key, result = self._replayed(x, y, out, True, *more)
-            if result is not None:
-                return result
-        with cupy_arrays.device_guard(a, b, c, out):
-            product = operands.check_gemm(kernel, *_views(a=a, b=b, c=c, out=out), options, self.offered)
-            result = self._multiply(product, kernel, key)
-            return cupy_arrays.like(result, a) if out is None else out
+
+        def check(a, b, c, out) -> Product:
+            return operands.check_gemm(kernel, a, b, c, out, options, self.offered)
+
+        call = replay.gemm_call(options.alpha, options.beta, options.trans_a, options.trans_b, kernel)
+        return self._computed(a, b, c, out, call, check, partial(self._product_work, kernel))
 
     def simulate(self, kernel: MicroKernel, a, b, c, target: str):
         """Only HIP kernels can be simulated."""
@@ -170,58 +153,80 @@ class Gpu(ABC):
         if threads is not None:
             raise OptionError(f"threads={threads} is for arrays on the CPU: leave it out for arrays on a GPU")
 
-    def _replayed(self, a, b, out, plannable: bool, *more):
-        """The key of the call's plan, and the result; None for each that there is not."""
-        one_type = type(a) is type(b) and (out is None or type(out) is type(a))
-        if not (plannable and one_type and type(a).__module__ == "cupy"):
-            return None, None
-        key = plans.key(a, b, out, *more)
-        return key, self.plans.replay(key, a, b, out)
+    def _computed(self, a, b, c, out, call: Hashable | None, check, work_of: Callable[[Product], Work | ArrayWork]):
+        """The result of a call, as if nothing overlapped.
 
-    def _multiply(self, product: Product, kernel: MicroKernel | Rung | None, key: tuple | None):
-        """The result of a checked product, as if nothing overlapped; keeps the plan of a single launch by ``key``."""
+        Args:
+            a, b, c, out: as the user passed them.
+            call: what is asked for, as it stands in the key of a plan; None for a call that has no plan.
+            check: gives the product of the four as arrays of CuPy.
+            work_of: what computes a product whose operands can be read, into its ``out``.
+        """
+        with cupy_arrays.device_guard(a, b, c, out):
+            product = check(*_views(a=a, b=b, c=c, out=out))
+            known = replay.of(a)
+            if out is not None:
+                result = out
+            elif known is not None:
+                result, _ = known.new(a, product.shape, known.dtype(product.dtype))
+            else:
+                result = cupy_arrays.empty(product.shape, product.dtype)
+            if out is None:
+                product = product._replace(out=cupy_arrays.as_cupy("out", result).reshape(product.full))
+
+            def compute(target) -> None:
+                work = work_of(_readable(product, target))
+                work.run()
+                if known is not None and work.plan is not None and target is product.out:
+                    _keep(known, known.key(a, b, c, out, call), work, product)
+
+            with memory.temporaries():
+                operands.write(product, cupy_arrays, compute)
+            return result if known is not None or out is not None else cupy_arrays.like(result, a)
+
+    def _product_work(self, kernel: MicroKernel | Rung | None, product: Product) -> Work | ArrayWork:
+        if not product.out.size:
+            return Work(KernelPlan(()), (product.a, product.b, product.c, product.out))
         plain = product.alpha == 1 and product.c is None
-        direct = plain or self.applies_factors(product, kernel)
+        if plain or self.applies_factors(product, kernel):
+            return self.product_work(product, kernel)
+        return ArrayWork(partial(self._multiply_and_scale, product, kernel))
 
-        def compute(target) -> None:
-            if not direct:
-                cupy_arrays.copy(target, self._scaled(product, kernel))
-            elif target.size:
-                self._launch(product, kernel, key, target)
-
-        return operands.write(product, cupy_arrays, compute)
-
-    def _launch(self, product: Product, kernel, key: tuple | None, target) -> None:
-        a, b, c0 = _readable(product)
-        launches = list(self.product_launches(product._replace(a=a, b=b, c=c0), target, kernel))
-        for launch in launches:
-            launch.run(a, b, target)
-        in_place = a is product.a and b is product.b and (product.out is None or target is product.out)
-        own_c = product.c is None or (target is product.out and cupy_arrays.same_memory(product.c, target))
-        if key is not None and len(launches) == 1 and in_place and own_c:
-            self.plans.keep(key, launches[0], a, b, target, c_is_target=product.c is not None)
-
-    def _scaled(self, product: Product, kernel):
+    def _multiply_and_scale(self, product: Product, kernel) -> None:
         """The product without factors, then alpha, beta and C element by element."""
+        batch = operands.broadcast_batch({"a": product.a.shape, "b": product.b.shape})
+        result = cupy_arrays.empty((*batch, *product.full[-2:]), product.dtype)
+        if result.size:
+            plain = product._replace(c=None, alpha=1.0, beta=0.0, out=result, full=result.shape)
+            self.product_work(plain, kernel).run()
+        cupy_arrays.copy(product.out, operands.scaled(result, product, cupy_arrays.readable))
+
+
+class _Bound:
+    """A launch on fixed arrays."""
+
+    def __init__(self, plan: Plan, arrays: tuple, device: int, known: replay.Replays | None):
         import cupy
 
-        batch = operands.broadcast_batch({"a": product.a.shape, "b": product.b.shape})
-        result = cupy.empty((*batch, *product.full[-2:]), product.dtype)
-        if result.size:
-            self._launch(product._replace(c=None, alpha=1.0, beta=0.0, full=result.shape), kernel, None, result)
-        result = operands.scaled(result, product, cupy_arrays.readable)
-        return cupy.broadcast_to(result, product.full)
+        self.operands = arrays  # kept alive
+        self._plan, self._addresses, self._device = plan, addresses_of(arrays), device
+        self._known = known
+        self._current_device, self._guard = cupy.cuda.runtime.getDevice, cupy.cuda.Device
+
+    def __call__(self) -> None:
+        stream = None if self._known is None else self._known.stream(self._device)
+        if self._device == self._current_device():
+            self._plan.run(self._addresses, stream)
+        else:
+            with self._guard(self._device):
+                self._plan.run(self._addresses, stream)
 
 
-def _plannable(options: GemmOptions, c, out, kernel) -> bool:
-    """Whether a plan may be looked for: at most two arrays are read, ordinary factors, no microkernel."""
-    return (
-        (c is None or c is out)
-        and type(options.alpha) in (int, float)
-        and type(options.beta) in (int, float)
-        and options.alpha != 0
-        and not isinstance(kernel, MicroKernel)
-    )
+def _keep(known: replay.Replays, key: Hashable | None, work: Work, product: Product) -> None:
+    """Keep a plan, unless it is for copies of the operands."""
+    given = product.a, product.b, product.c, product.out
+    if key is not None and all(x is None or x.data.ptr == y.data.ptr for x, y in zip(given, work.arrays, strict=True)):
+        known.keep(key, work.plan, given, product.shape, product.dtype)
 
 
 def _views(**given):
@@ -229,40 +234,34 @@ def _views(**given):
     return tuple(None if x is None else cupy_arrays.as_cupy(name, x) for name, x in given.items())
 
 
-def _readable(product: Product):
-    """A, B and C in memory that kernels can read."""
-    return tuple(None if x is None else cupy_arrays.readable(x) for x in (product.a, product.b, product.c))
+def _readable(product: Product, target) -> Product:
+    """The product into ``target``, of operands in memory that kernels can read."""
+    a, b, c = (None if x is None else cupy_arrays.readable(x) for x in (product.a, product.b, product.c))
+    return product._replace(a=a, b=b, c=c, out=target)
 
 
-def _run_all(prepared) -> None:
-    for launch in prepared:
-        launch()
-
-
-def tile_calls(launches: Iterable[tuple]) -> Iterable[plans.Launch]:
-    """Launches of kernels that take a Call, given as (function, grid, block, call)."""
-    return (plans.KernelLaunch(functools.partial(_prepare, f, grid, block), call) for f, grid, block, call in launches)
-
-
-def _prepare(function, grid, block, call):
-    return functools.partial(function, grid, block, (call.view(CALL),))
+def tile_work(launches: Iterable[tuple], arrays: Sequence) -> Work:
+    """Launches of kernels that take a Call, given as (function, grid, block, call), for A, B, C0 or None, and C."""
+    steps = [KernelLaunch(f, grid, block, (operands_argument(call, arrays),)) for f, grid, block, call in launches]
+    return Work(KernelPlan(steps), tuple(arrays))
 
 
 # --- products too large for the project's kernels ---
 
 
-def library(types: str) -> plans.Launch:
-    """Products by CuPy: cuBLAS or rocBLAS. bfloat16 is widened to float32, exactly."""
-    return plans.LibraryCall(functools.partial(_library_matmul, types))
+def library_work(product: Product) -> ArrayWork:
+    """A product by CuPy: cuBLAS or rocBLAS. bfloat16 is widened to float32, exactly."""
+    return ArrayWork(partial(_library_matmul, product))
 
 
-def _library_matmul(types: str, a, b, c) -> None:
+def _library_matmul(product: Product) -> None:
     import cupy
 
+    a, b, c = product.a, product.b, product.out
     if a.shape[-1] == 0:
         c[...] = 0
         return
-    if types == "bf16f32":
+    if product.types == "bf16f32":
         a, b = _float32(a), _float32(b)
     if c.flags.c_contiguous:
         cupy.matmul(a, b, out=c)

@@ -1,26 +1,21 @@
-"""Plans: launches of calls seen before, replayed for CuPy arrays of the same layout.
+"""Plans: launches that were worked out once, for any arrays of the same layout.
 
-To work out a launch takes Python some hundred steps, more time than a small product. All that a launch depends on is
-the key of its plan: shapes, strides, dtypes, alignment, devices, factors. A replay writes the new addresses into a
-copy of the kernel's parameters. Where operands overlap, there is no replay.
+To work out a launch takes Python some hundred steps, more time than a small product. A plan holds the parameters of its
+kernels; to run it, the addresses of the arrays are written into a copy of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from pysimd.backends.gpu import cupy_arrays
-from pysimd.operands import Array
+from pysimd.backends.gpu import memory as gpu_memory
 
-MOST = 4096
-"""Plans that are kept; then all are forgotten."""
-
-A, B, C0, C = range(4)
-"""Pointer slots in the parameters of a Call and of a Gemm."""
+A, B, C0, C, SCRATCH, COUNTER = range(6)
+"""The addresses that a plan is run with: operands (C0 is what is added, 0 where nothing is), result, scratch memory and
+the counter of a grid-wide barrier. A plan sets the last two itself."""
 
 
 def current_device() -> int:
@@ -29,122 +24,168 @@ def current_device() -> int:
     return cupy.cuda.runtime.getDevice()
 
 
+class Slot(NamedTuple):
+    """A word of an argument that holds an address.
+
+    Attributes:
+        word: which.
+        memory: ``A`` to ``COUNTER``.
+        offset: bytes from the address of that memory.
+    """
+
+    word: int
+    memory: int
+    offset: int = 0
+
+
+class Argument(NamedTuple):
+    """A parameter of a kernel, passed by value.
+
+    Attributes:
+        words: its bytes, as int64.
+        slots: its addresses.
+        replace_address: ``replace_address(host address of the argument, address)`` for an opaque argument, whose one
+            slot tells only which memory it is about.
+    """
+
+    words: np.ndarray
+    slots: tuple[Slot, ...] = ()
+    replace_address: Callable[[int, int], None] | None = None
+
+
+def operands_argument(fields: np.ndarray, arrays: Sequence, order: Sequence[int] = (A, B, C0, C)) -> Argument:
+    """A Call or a Gemm, which begin with the addresses of ``arrays``: A, B, C0 and C, or in the ``order`` given."""
+    words = fields.view(np.int64)
+    slots = (Slot(i, order[i], int(words[i]) - x.data.ptr) for i, x in enumerate(arrays) if x is not None)
+    return Argument(words, tuple(slots))
+
+
 class KernelLaunch(NamedTuple):
-    """One launch of a kernel of the project.
+    """One launch of a kernel of the project; ``function`` is CuPy's, compiled for the device of the arrays."""
 
-    Attributes:
-        prepare: ``prepare(parameters)`` gives a function that launches on the current stream.
-        parameters: what the kernel is given, addresses first.
-        operands_swapped: A and B have changed places, for a column-major C.
-        keepalive: arrays that the launch reads and that must live until then.
+    function: Callable
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    arguments: tuple[Argument, ...]
+    shared_bytes: int = 0
+    cooperative: bool = False
+
+
+class Plan(Protocol):
+    """What a product is computed by."""
+
+    def run(self, addresses: list[int], stream=None) -> None:
+        """Launch on ``stream``, by default CuPy's current one, for arrays at these addresses (``A`` to ``COUNTER``) on
+        the current device."""
+
+
+_ALIGNMENT = 64
+"""Bytes of which the host address of every argument is a multiple: the driver asks for that for tensor maps."""
+
+
+class KernelPlan:
+    """Launches of kernels of the project, one after the other.
+
+    Args:
+        launches: with arguments for any arrays.
+        scratch_bytes: scratch memory that they share.
+        counts: whether they need a counter.
     """
 
-    prepare: Callable[[np.ndarray], Callable[[], object]]
-    parameters: np.ndarray
-    operands_swapped: bool = False
-    keepalive: tuple = ()
+    def __init__(self, launches: Sequence[KernelLaunch], scratch_bytes: int = 0, counts: bool = False):
+        self._scratch_bytes, self._counts = scratch_bytes, counts
+        self._slots: list[tuple[int, int, int]] = []
+        self._opaque: list[tuple[int, int, int, Callable[[int, int], None]]] = []
+        self._launches = []
+        parts, at = [], 0
+        for function, grid, block, arguments, shared_bytes, cooperative in launches:
+            offsets = []
+            for argument in arguments:
+                for word, which, offset in argument.slots:
+                    if argument.replace_address:
+                        self._opaque.append((at, which, offset, argument.replace_address))
+                    else:
+                        self._slots.append((at // 8 + word, which, offset))
+                words = np.zeros(-(-argument.words.nbytes // _ALIGNMENT) * _ALIGNMENT // 8, np.int64)
+                words[: argument.words.size] = argument.words
+                parts.append(words)
+                offsets.append(at)
+                at += words.nbytes
+            self._launches.append((function, grid, block, tuple(offsets), shared_bytes, cooperative))
+        self._template = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+        self._parameters: list[_Parameters] = []  # those that no call is using
 
-    def run(self, a: Array, b: Array, c: Array) -> None:
-        self.prepare(self.parameters)()
+    def run(self, addresses: list[int], stream=None) -> None:
+        if self._scratch_bytes or self._counts:
+            self._run_with_scratch(addresses, stream)
+        else:
+            self._launch(addresses, stream)
 
+    def _launch(self, addresses: list[int], stream) -> None:
+        try:
+            parameters = self._parameters.pop()
+        except IndexError:
+            parameters = _Parameters(self._template, self._launches)
+        words = parameters.words
+        for word, which, offset in self._slots:
+            words[word] = addresses[which] + offset
+        for at, which, offset, replace_address in self._opaque:
+            replace_address(parameters.address + at, addresses[which] + offset)
+        for function, grid, block, arguments, shared_bytes, cooperative in parameters.launches:
+            function(grid, block, arguments, shared_bytes, stream, cooperative)
+        self._parameters.append(parameters)
 
-class LibraryCall(NamedTuple):
-    """A product by a library or by several steps: ``multiply(a, b, c)``."""
-
-    multiply: Callable[[Array, Array, Array], None]
-
-    def run(self, a: Array, b: Array, c: Array) -> None:
-        self.multiply(a, b, c)
-
-
-Launch = KernelLaunch | LibraryCall
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """A launch for other arrays.
-
-    Attributes:
-        launch: what is launched, with parameters of its own.
-        slots: pointer slots of A, B and C in the parameters.
-        shape, dtype: of the result.
-        reach: first byte and the one past the last of A, B and C, counted from their addresses.
-    """
-
-    launch: Launch
-    slots: tuple[tuple[int, ...], ...]
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    reach: tuple[tuple[int, int], ...]
-
-
-def key(a, b, out, *more: Hashable) -> tuple | None:
-    """All that the launches depend on, for arrays of CuPy; None where they are not on the current device."""
-    device, x, y = current_device(), a.data, b.data
-    if x.device_id != device or y.device_id != device:
-        return None
-    # fmt: off
-    found = (
-        device, more,
-        a.shape, a.strides, a.dtype, x.ptr % 32,
-        b.shape, b.strides, b.dtype, y.ptr % 32,
-    )
-    # fmt: on
-    if out is None:
-        return found
-    if out.data.device_id != device:
-        return None
-    return *found, out.shape, out.strides, out.dtype, out.data.ptr % 32
-
-
-class Plans:
-    """The plans of one backend."""
-
-    def __init__(self):
-        self._plans: dict[tuple, _Plan] = {}
-
-    def keep(self, key: tuple, launch: Launch, a, b, target, c_is_target: bool = False) -> None:
-        """Keep the one launch of these operands, unless it reads copies of them. ``c_is_target``: the array that is
-        added is the result's."""
-        slots: tuple[tuple[int, ...], ...] = ()
-        if isinstance(launch, KernelLaunch):
-            first, second = (B, A) if launch.operands_swapped else (A, B)
-            slots = ((first,), (second,), (C0, C) if c_is_target else (C,))
-            parameters = launch.parameters.view(np.int64)
-            for x, places in zip((a, b, target), slots, strict=True):
-                if any(int(parameters[i]) != x.data.ptr for i in places):
-                    return
-            launch = KernelLaunch(launch.prepare, parameters.copy())
-        spans = [(x.data.ptr, cupy_arrays.span(x)) for x in (a, b, target)]
-        reach = tuple((low - pointer, high - pointer) for pointer, (low, high) in spans)
-        if len(self._plans) >= MOST:
-            self._plans.clear()
-        self._plans[key] = _Plan(launch, slots, target.shape, target.dtype, reach)
-
-    def replay(self, key: tuple | None, a, b, out):
-        """The result; None where there is no plan, or not for arrays that overlap like these."""
+    def _run_with_scratch(self, addresses: list[int], stream) -> None:
         import cupy
 
-        plan = self._plans.get(key)
-        if plan is None:
-            return None
-        x, y = a.data.ptr, b.data.ptr
-        if out is None:
-            result = cupy.empty(plan.shape, plan.dtype)
-            z = result.data.ptr
-        else:
-            result, z = out, out.data.ptr
-            (low_x, high_x), (low_y, high_y), (low_z, high_z) = plan.reach
-            first, last = z + low_z, z + high_z
-            if (x + low_x < last and first < x + high_x) or (y + low_y < last and first < y + high_y):
-                return None
-        launch = plan.launch
-        if isinstance(launch, LibraryCall):
-            launch.multiply(a, b, result)
-            return result
-        parameters = launch.parameters.copy()
-        for pointer, places in zip((x, y, z), plan.slots, strict=True):
-            for i in places:
-                parameters[i] = pointer
-        launch.prepare(parameters)()
-        return result
+        if stream is not None:
+            with stream:
+                return self._run_with_scratch(addresses, None)
+        with gpu_memory.temporaries():
+            scratch = cupy.cuda.alloc(self._scratch_bytes)
+            counter = gpu_memory.barrier_counter() if self._counts else scratch
+            self._launch([*addresses[:SCRATCH], scratch.ptr, counter.ptr], None)
+        return None
+
+
+class _Parameters:
+    """The parameters of a plan's kernels for one call at a time: two threads may run one plan."""
+
+    def __init__(self, template: np.ndarray, launches):
+        import cupy
+
+        pointer = cupy.cuda.function.CPointer
+        room = np.zeros(template.size + _ALIGNMENT // 8, np.int64)
+        start = -room.ctypes.data % _ALIGNMENT // 8
+        words = room[start : start + template.size]
+        words[:] = template
+        self.words, self.address = memoryview(words), words.ctypes.data
+        self.launches = [
+            (function, grid, block, tuple(pointer(self.address + at) for at in offsets), shared_bytes, cooperative)
+            for function, grid, block, offsets, shared_bytes, cooperative in launches
+        ]
+
+
+class Work(NamedTuple):
+    """A plan, and the arrays that it was worked out for: A, B, C0 or None, and C; copies where operands were copied."""
+
+    plan: Plan
+    arrays: tuple
+
+    def run(self) -> None:
+        self.plan.run(addresses_of(self.arrays))
+
+
+def addresses_of(arrays: Sequence) -> list[int]:
+    """What a plan is run with for A, B, C0 or None, and C."""
+    return [*(0 if x is None else x.data.ptr for x in arrays), 0, 0]
+
+
+class ArrayWork(NamedTuple):
+    """A product in several steps on arrays: there is no plan for it."""
+
+    multiply: Callable[[], None]
+    plan: None = None
+
+    def run(self) -> None:
+        self.multiply()

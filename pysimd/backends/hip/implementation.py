@@ -9,8 +9,9 @@ from __future__ import annotations
 from functools import cache
 
 from pysimd.backends.gpu import batched
-from pysimd.backends.gpu.implementation import Gpu, library, tile_calls
-from pysimd.backends.gpu.plans import current_device
+from pysimd.backends.gpu.implementation import Gpu, library_work, tile_work
+from pysimd.backends.gpu.launches import CallOperands
+from pysimd.backends.gpu.plans import ArrayWork, Work, current_device
 from pysimd.backends.hip import device, simulation, tiles
 from pysimd.gpu_kernels.table import BATCHED_TYPES
 from pysimd.hip_kernels import table
@@ -37,26 +38,21 @@ class Hip(Gpu):
         """Launches of a microkernel."""
         return tiles.tile_launches(kernel, a, b, c0, c)
 
-    def product_launches(self, product: Product, target, kernel: MicroKernel | None):
-        """Launches of a whole product: the one place that chooses the kernel on HIP devices."""
+    def product_work(self, product: Product, kernel: MicroKernel | None) -> Work | ArrayWork:
+        """A whole product: the one place that chooses the kernel on HIP devices."""
         if kernel is None and batched.takes(*product.sizes):
-            launches = batched.launches(
-                product.types, product.a, product.b, target, _batched_function, tiles.MOST_THREADS
-            )
-            return tile_calls(launches)
+            arrays = product.a, product.b, None, product.out
+            call_operands = CallOperands(*arrays)
+            made = batched.instance(product.types, call_operands)
+            function = tiles.function(table.BATCHED, made.entry, current_device())
+            return tile_work(batched.launches(call_operands, made, function, tiles.MOST_THREADS), arrays)
         if kernel is None and product.types == "i8i32":
             kernel = next(k for k in self.kernels() if k.name == "hip_i8i32_outer_8x8")
-        if kernel is None:
-            return (library(product.types),)
-        return tile_calls(tiles.tile_launches(kernel, product.a, product.b, None, target))
+        return library_work(product) if kernel is None else self._tile_work(kernel, product)
 
     def simulate(self, kernel: MicroKernel, a, b, c, target: str):
         """``MicroKernel.simulate``."""
         return simulation.simulate(kernel, a, b, c, target)
-
-
-def _batched_function(entry: str):
-    return tiles.function(table.BATCHED, entry, current_device())
 
 
 HIP = Hip()

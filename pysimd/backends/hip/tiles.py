@@ -19,10 +19,10 @@ MOST_THREADS = (1 << 32) - 1024
 
 @cache
 def function(source: str, entry: str, device: int):
-    """The compiled kernel of a template instance; ``device`` is the current one."""
+    """The compiled kernel of a template instance, as CuPy launches it; ``device`` is the current one."""
     import cupy
 
-    return cupy.RawModule(code=instance(source, entry), options=OPTIONS).get_function(table.symbol(entry))
+    return cupy.RawModule(code=instance(source, entry), options=OPTIONS).get_function(table.symbol(entry)).kernel
 
 
 def instance(source: str, entry: str) -> str:

@@ -3,9 +3,9 @@ product."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,14 +16,28 @@ from pysimd.backends.cuda.device import current_device, has_setmaxnreg, multipro
 from pysimd.backends.cuda.dispatch import MOST_K
 from pysimd.backends.cuda.ladder import launches as gemm_launches
 from pysimd.backends.cuda.ladder import schedule, tensor
-from pysimd.backends.cuda.ladder.launches import GEMM
 from pysimd.backends.gpu import cupy_arrays
 from pysimd.backends.gpu.launches import CallOperands
-from pysimd.backends.gpu.plans import KernelLaunch, Launch, LibraryCall
+from pysimd.backends.gpu.plans import (
+    C0,
+    COUNTER,
+    SCRATCH,
+    A,
+    Argument,
+    ArrayWork,
+    B,
+    C,
+    KernelLaunch,
+    KernelPlan,
+    Slot,
+    Work,
+    addresses_of,
+    operands_argument,
+)
 from pysimd.errors import ShapeError
 from pysimd.gpu_kernels import ladder_table
 from pysimd.microkernel import Implementation, Resources, Rung
-from pysimd.operands import Array, Product
+from pysimd.operands import Product
 from pysimd.ratio import Ratio
 
 
@@ -71,97 +85,114 @@ def _function(
     block: ladder_table.Block | None = None,
     fused_fixup: bool = False,
 ):
-    """The compiled kernel of a template instance; ``device`` is the current one."""
+    """The compiled kernel of a template instance, as CuPy launches it; ``device`` is the current one."""
+    return _kernel(name, layout_a, layout_b, device, block, fused_fixup).kernel
+
+
+@cache
+def _kernel(
+    name: str,
+    layout_a: str,
+    layout_b: str,
+    device: int,
+    block: ladder_table.Block | None = None,
+    fused_fixup: bool = False,
+):
     row = ladder_table.BY_NAME[name]
     entry = ladder_table.entry(row, layout_a, layout_b, block, fused_fixup)
-    function = _compiled(row.source, entry, fused_fixup)
+    kernel = _compiled(row.source, entry, device)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
     if shared:
-        function.max_dynamic_shared_size_bytes = shared
-    return function
+        kernel.max_dynamic_shared_size_bytes = shared
+    return kernel
 
 
 @cache
 def _fixup_function(name: str, block: ladder_table.Block, device: int):
     row = ladder_table.BY_NAME[name]
     entry = ladder_table.fixup_entry(row, block)
-    return _compiled(row.source, entry)
+    return _compiled(row.source, entry, device).kernel
 
 
 @cache
 def _split_function(name: str, layout: str, device: int):
     row = ladder_table.BY_NAME[name]
     entry = ladder_table.split_entry(row, layout)
-    return _compiled(row.source, entry)
+    return _compiled(row.source, entry, device).kernel
 
 
-def _compiled(source: str, entry: str, fused_fixup: bool = False):
-    """``fused_fixup``: the launch is cooperative, since its blocks wait for each other at a grid-wide barrier."""
-    arch = "sm_90a" if has_setmaxnreg() else ""  # CuPy itself would ask for sm_90, which has no setmaxnreg
-    return nvrtc.function(source, entry, "ladder", arch=arch, cooperative=fused_fixup)
+def _compiled(source: str, entry: str, device: int):
+    arch = "sm_90a" if has_setmaxnreg(device) else ""  # CuPy itself would ask for sm_90, which has no setmaxnreg
+    return nvrtc.function(source, entry, "ladder", arch=arch)
 
 
-def _blocks(row: ladder_table.Rung) -> list[ladder_table.Block]:
-    """Those of a rung that this device can run."""
-    return [block for block in row.blocks if has_setmaxnreg() or not block.setmaxnreg]
+def _blocks(row: ladder_table.Rung, device: int) -> list[ladder_table.Block]:
+    """Those of a rung that a device can run."""
+    return [block for block in row.blocks if has_setmaxnreg(device) or not block.setmaxnreg]
 
 
 def resources(rung: Rung) -> Resources:
     """Of the instance for row-major, aligned operands, compiled for the current device."""
+    row, device = ladder_table.BY_NAME[rung.name], current_device()
+    layouts, block = ladder_table.row_major(row), next(iter(_blocks(row, device)), None)
+    kernel = _kernel(rung.name, *layouts, device, *([block] if block else []))
+    shared = kernel.shared_size_bytes + ladder_table.dynamic_shared_bytes(row, *layouts, block)
+    return Resources(kernel.num_regs, shared, kernel.local_size_bytes)
+
+
+def work(rung: Rung, product: Product) -> Work | ArrayWork:
+    """A product into its ``out``; where neither of its dimensions is adjacent in memory, by way of a row-major copy."""
     row = ladder_table.BY_NAME[rung.name]
-    layouts, block = ladder_table.row_major(row), next(iter(_blocks(row)), None)
-    function = _function(rung.name, *layouts, current_device(), *([block] if block else []))
-    shared = function.shared_size_bytes + ladder_table.dynamic_shared_bytes(row, *layouts, block)
-    return Resources(function.num_regs, shared, function.local_size_bytes)
+    return _work(row, product) if _has_adjacent(product.out) else ArrayWork(partial(_by_copy, row, product))
 
 
-def launches(rung: Rung, product: Product, target) -> Iterator[Launch]:
-    """Launches of a product into ``target``; where neither of its dimensions is adjacent in memory, it is written by
-    way of a row-major copy."""
-    if _has_adjacent(target):
-        yield from _launches(ladder_table.BY_NAME[rung.name], product, target)
-    else:
-        yield LibraryCall(partial(_by_copy, rung, product))
-
-
-def _by_copy(rung: Rung, product: Product, a, b, target) -> None:
+def _by_copy(row: ladder_table.Rung, product: Product) -> None:
     result = cupy_arrays.empty(product.full, product.dtype)
-    for launch in _launches(ladder_table.BY_NAME[rung.name], product, result):
-        launch.run(a, b, result)
-    cupy_arrays.copy(target, result)
+    _work(row, product._replace(out=result)).run()
+    cupy_arrays.copy(product.out, result)
 
 
 def prepared(rung: Rung, a, b, out) -> Callable[[], object]:
     """A function that launches ``out = a @ b`` without any checks, for measuring: matrices of CuPy that fit. Where the
     rung works on copies of them, it makes them."""
     product = operands.check_gemm(rung, a, b, None, out, operands.GemmOptions(), (rung.types,))
-    (launch,) = launches(rung, product, out)
-    if {x.data.ptr for x in launch.keepalive[:2]} != {a.data.ptr, b.data.ptr}:
-        return partial(_run_all, rung, product, out)
-    run = launch.prepare(launch.parameters)
-    run.operands = launch.keepalive
-    return run
+    made = work(rung, product)
+    if {x.data.ptr for x in made.arrays[:2]} != {a.data.ptr, b.data.ptr}:
+        return lambda: work(rung, product).run()
+    return partial(made.plan.run, addresses_of(made.arrays))
 
 
-def _run_all(rung: Rung, product: Product, out) -> None:
-    for launch in launches(rung, product, out):
-        launch.run(product.a, product.b, out)
+class _Part(NamedTuple):
+    """The launches of one Gemm, and the scratch memory and the counter that they need."""
+
+    launches: list[KernelLaunch]
+    scratch_bytes: int = 0
+    counts: bool = False
 
 
-def _launches(row: ladder_table.Rung, product: Product, c) -> Iterator[Launch]:
-    a, b, c0 = (None if x is None else cupy_arrays.readable(x) for x in (product.a, product.b, product.c))
-    swapped = not gemm_launches.row_major(c)
-    if swapped:  # C^T = B^T A^T
+def _work(row: ladder_table.Rung, product: Product) -> Work:
+    a, b, c0, c = (
+        None if x is None else cupy_arrays.readable(x) for x in (product.a, product.b, product.c, product.out)
+    )
+    order = A, B, C0, C
+    if not gemm_launches.row_major(c):  # C^T = B^T A^T
         a, b, c0, c = (None if x is None else x.swapaxes(-1, -2) for x in (b, a, c0, c))
+        order = B, A, C0, C
     a, b = (x if _has_adjacent(x) else x.copy(order="C") for x in (a, b))
     if row.stages or row.blocks or row.tensor_blocks:
         a, b = _loadable(row, a, b, c0, c)
-    begin = _tensor if row.tensor_blocks else _persistent if row.blocks else _plain
-    shape = c.shape[-2], c.shape[-1], a.shape[-1]
-    for layout_a, layout_b, count, call in gemm_launches.launches(row, a, b, c0, c, product.alpha, product.beta):
-        if row.loads_by_tma:
-            layout_a, layout_b = ladder_table.row_major(row)
-        yield KernelLaunch(begin(row, *shape, layout_a, layout_b, count), call, swapped, (a, b, c0))
+    launch = _tensor if row.tensor_blocks else _persistent if row.blocks else _plain
+    shape, arrays = (c.shape[-2], c.shape[-1], a.shape[-1]), (a, b, c0, c)
+    parts = []
+    for layout_a, layout_b, count, fields in gemm_launches.launches(row, *arrays, product.alpha, product.beta):
+        layouts = ladder_table.row_major(row) if row.loads_by_tma else (layout_a, layout_b)
+        parts.append(launch(row, *shape, *layouts, count, operands_argument(fields, arrays, order)))
+    plan = KernelPlan(
+        [launch for part in parts for launch in part.launches],
+        max((part.scratch_bytes for part in parts), default=0),
+        any(part.counts for part in parts),
+    )
+    return Work(plan, (b, a, c0, c) if order[0] == B else arrays)
 
 
 def _loadable(row: ladder_table.Rung, a, b, c0, c):
@@ -172,79 +203,56 @@ def _loadable(row: ladder_table.Rung, a, b, c0, c):
     fits, copied = gemm_launches.copied_by_feeds, _other_major
     if row.loads_by_tma:
         fits, copied = tensor.along_rows, tensor.mn_major
-    elif row.tensor_blocks and not row.splits_operands:
+    elif row.splits_operands:
+        fits, copied = tensor.splittable, tensor.padded
+    elif row.tensor_blocks:
         fits, copied = tensor.mappable, tensor.padded
     return tuple(
         x if call_operands.empty or fits(call_operands, which) else copied(x, which) for which, x in enumerate((a, b))
     )
 
 
-def _plain(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int):
-    """One block a tile. Given a Gemm, what is returned gives a function that launches; so for the others."""
+def _plain(
+    row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int, gemm: Argument
+) -> _Part:
+    """One block a tile. So for the others: the launches of ``products`` products of a Gemm."""
     function = _function(row.name, layout_a, layout_b, current_device())
+    grid = (products * gemm_launches.tiles(row, m, n),)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b)
-    extra = {"shared_mem": shared} if shared else {}
-    grid, block = (products * gemm_launches.tiles(row, m, n),), (row.threads,)
-    return lambda call: partial(function, grid, block, (call.view(GEMM),), **extra)
+    return _Part([KernelLaunch(function, grid, (row.threads,), (gemm,), shared)])
 
 
 _PRODUCERS = 128
 """Producer threads of a block of warp_specialized.cuh."""
 
 
-def _persistent(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int):
+def _persistent(
+    row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int, gemm: Argument
+) -> _Part:
     """A grid of as many blocks as the device runs at a time; where tiles are cut, a second launch adds their parts, or
     the blocks do."""
-    import cupy
-
     device = current_device()
     group = {"f32": 1, "f16": 2, "i8i32": 4}[row.types]
-    choice = schedule.choose(row, _blocks(row), products, m, n, k, group, multiprocessors(device))
-    block = choice.block
+    choice = schedule.choose(row, _blocks(row, device), products, m, n, k, group, multiprocessors(device))
+    block, area = choice.block, choice.block.bm * choice.block.bn
     function = _function(row.name, layout_a, layout_b, device, block, choice.fused_fixup)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
-    grid, threads = (choice.grid,), (row.threads + _PRODUCERS,)
-
-    def maps(call):
-        return tensor.maps_along_rows(block, row.bk, products, call) if row.loads_by_tma else ()
-
+    maps = tensor.maps_along_rows(block, row.bk, products, gemm) if row.loads_by_tma else ()
+    slots = (*([Slot(0, SCRATCH)] if choice.cut else []), *([Slot(1, COUNTER)] if choice.fused_fixup else []))
+    cut = Argument(schedule.schedule(row.types, choice).view(np.int64), slots)
+    threads = (row.threads + _PRODUCERS,)
+    launches = [KernelLaunch(function, (choice.grid,), threads, (gemm, cut, *maps), shared, choice.fused_fixup)]
     if not choice.cut:
-        fields = schedule.schedule(row.types, choice)
-        return lambda call: partial(function, grid, threads, (call.view(GEMM), fields, *maps(call)), shared_mem=shared)
-    add = None if choice.fused_fixup else _fixup_function(row.name, block, device)
-    area = block.bm * block.bn
-    part_bytes, sum_grid = 4 * (choice.cut + choice.grid) * area, (choice.cut * area // 1024,)
-
-    def cut(call) -> None:
-        parts = cupy.cuda.alloc(part_bytes)
-        fields = schedule.schedule(row.types, choice, parts.ptr, _barrier_counter(device) if choice.fused_fixup else 0)
-        arguments = call.view(GEMM), fields
-        function(grid, threads, (*arguments, *maps(call)), shared_mem=shared)
-        if add is not None:
-            add(sum_grid, (256,), arguments)
-
-    return lambda call: partial(cut, call)
+        return _Part(launches)
+    if not choice.fused_fixup:
+        add = _fixup_function(row.name, block, device)
+        launches.append(KernelLaunch(add, (choice.cut * area // 1024,), (256,), (gemm, cut)))
+    return _Part(launches, 4 * (choice.cut + choice.grid) * area, choice.fused_fixup)
 
 
-_COUNTERS: dict[tuple[int, int, int], Array] = {}
-_PER_THREAD_STREAM = 2
-"""The handle that stands for every thread's own default stream."""
-
-
-def _barrier_counter(device: int) -> int:
-    """Address of the barrier counter of a launch (tile_scheduler.cuh). Each stream has its own, as launches that run at
-    the same time must not share one."""
-    import cupy
-
-    stream = cupy.cuda.get_current_stream().ptr
-    key = device, stream, threading.get_ident() if stream == _PER_THREAD_STREAM else 0
-    word = _COUNTERS.get(key)
-    if word is None:
-        word = _COUNTERS.setdefault(key, cupy.zeros(1, np.uint32))
-    return word.data.ptr
-
-
-def _tensor(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int):
+def _tensor(
+    row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int, gemm: Argument
+) -> _Part:
     """Blocks, or clusters of them, for which the tensor memory accelerator brings panels; before, where a rung splits
     its operands, launches that write their parts."""
     device = current_device()
@@ -252,24 +260,17 @@ def _tensor(row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layou
     block = tensor.choose(row.tensor_blocks, m, n, k, products, processors)
     function = _function(row.name, layout_a, layout_b, device, block)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
-    threads = (block.threads,)
     if not row.splits_operands:
-
-        def begin(call):
-            grid, arguments = tensor.arguments(block, row, layout_a, layout_b, products, call, processors)
-            return partial(function, (grid,), threads, arguments, shared_mem=shared)
-
-        return begin
-    splitters = [_split_function(row.name, layout, device) for layout in (layout_a, layout_b)]
-
-    def all_three(call) -> None:
-        parts, grid, arguments = tensor.split_arguments(block, row, products, call, processors)
-        for splitter, part in zip(splitters, parts, strict=True):
-            if k:
-                splitter((min(part.tiles, 16 * processors),), (256,), (part.split,))
-        function((grid,), threads, arguments, shared_mem=shared)
-
-    return lambda call: partial(all_three, call)
+        grid, arguments = tensor.arguments(block, row, layout_a, layout_b, products, gemm, processors)
+        return _Part([KernelLaunch(function, (grid,), (block.threads,), arguments, shared)])
+    parts, grid, arguments = tensor.split_arguments(block, row, products, gemm, processors)
+    launches = [
+        KernelLaunch(_split_function(row.name, layout, device), (min(part.tiles, 16 * processors),), (256,), (x,))
+        for layout, part in zip((layout_a, layout_b), parts, strict=True)
+        for x in (part.argument,)
+    ]
+    launches.append(KernelLaunch(function, (grid,), (block.threads,), arguments, shared))
+    return _Part(launches, sum(part.nbytes for part in parts))
 
 
 def _other_major(x, _which: int):

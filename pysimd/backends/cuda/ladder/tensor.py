@@ -8,6 +8,7 @@ from pysimd.backends.cuda import tensor_maps
 from pysimd.backends.cuda.ladder import launches as gemm_launches
 from pysimd.backends.cuda.ladder import schedule as gemm_blocks
 from pysimd.backends.gpu.launches import CallOperands
+from pysimd.backends.gpu.plans import SCRATCH, Argument, Slot
 from pysimd.gpu_kernels.ladder_table import Rung, TensorBlock
 
 SWIZZLE = 128
@@ -33,6 +34,11 @@ def mappable(operands: CallOperands, which: int) -> bool:
         and (outer == 1 or (ld >= inner and ld * size % tensor_maps.ALIGNMENT == 0))
         and all(step >= 0 and step * size % tensor_maps.ALIGNMENT == 0 for step in steps)
     )
+
+
+def splittable(operands: CallOperands, which: int) -> bool:
+    """Whether A (0) or B (1) can be split where it lies."""
+    return operands.k > 0
 
 
 def padded(x, _which: int = 0):
@@ -68,16 +74,21 @@ def mn_major(x, which: int):
     return _by_rows(x) if which else _by_columns(x)
 
 
-def maps_along_rows(block, bk: int, products: int, call) -> tuple:
+def maps_along_rows(block, bk: int, products: int, gemm: Argument) -> tuple[Argument, Argument]:
     """The tensor maps of A and B of floats that lie along their rows."""
-    p = fields(call)
+    p = fields(gemm)
     found = []
-    for letter, rows, box in (("a", p["m"], block.bm), ("b", p["n"], block.bn)):
+    for slot, letter, rows, box in ((0, "a", p["m"], block.bm), (1, "b", p["n"], block.bn)):
         step = p[f"{letter}_batch"]
         extents = (rows, p["k"], products if step else 1)
         steps = 4 * p[f"ld{letter}"], 4 * step
-        found.append(tensor_maps.tensor_map(p[letter], 4, extents, steps, (box, bk), 0))
+        made = tensor_maps.tensor_map(p[letter], 4, extents, steps, (box, bk), 0)
+        found.append(_map_argument(made, gemm.slots[slot]))
     return tuple(found)
+
+
+def _map_argument(made: np.ndarray, slot: Slot) -> Argument:
+    return Argument(made.view(np.int64), (slot,), tensor_maps.replace_address)
 
 
 def choose(blocks, m: int, n: int, k: int, products: int, processors: int) -> TensorBlock:
@@ -92,21 +103,23 @@ def choose(blocks, m: int, n: int, k: int, products: int, processors: int) -> Te
     return min(able, key=time)
 
 
-def arguments(block: TensorBlock, row: Rung, layout_a: str, layout_b: str, products: int, call, processors: int):
+def arguments(
+    block: TensorBlock, row: Rung, layout_a: str, layout_b: str, products: int, gemm: Argument, processors: int
+) -> tuple[int, tuple[Argument, ...]]:
     """Grid and arguments of a launch: the Gemm, a Schedule, and the tensor maps of A and B, and of C for a rung that
     stores by one."""
-    bk = row.bk
-    p = fields(call)
+    bk, p = row.bk, fields(gemm)
     map_a = _map(p["a"], layout_a, p["m"], p["k"], p["lda"], products, p["a_batch"], block.bm, bk)
     map_b = _map(p["b"], layout_b, p["n"], p["k"], p["ldb"], products, p["b_batch"], block.bn // block.cluster, bk)
     grid, schedule = _schedule(block, -(-p["k"] // bk), products, p["m"], p["n"], processors)
-    maps = _with_map_c(call, (map_a, map_b), p, products) if row.stores_by_tma else (map_a, map_b)
-    return grid, (call.view(gemm_launches.GEMM), schedule, *maps)
+    maps = _map_argument(map_a, gemm.slots[0]), _map_argument(map_b, gemm.slots[1])
+    gemm, maps = _with_map_c(gemm, maps, products) if row.stores_by_tma else (gemm, maps)
+    return grid, (gemm, Argument(schedule.view(np.int64)), *maps)
 
 
-def fields(call) -> dict[str, int]:
+def fields(gemm: Argument) -> dict[str, int]:
     """The fields of a Gemm by name."""
-    return dict(zip(gemm_launches.FIELDS, call.view(np.int64).tolist(), strict=True))
+    return dict(zip(gemm_launches.FIELDS, gemm.words.tolist(), strict=True))
 
 
 def _schedule(block: TensorBlock, panels: int, products: int, m: int, n: int, processors: int):
@@ -126,54 +139,59 @@ def _map(pointer: int, layout: str, rows: int, k: int, ld: int, products: int, s
     return tensor_maps.tensor_map(pointer, size, extents, (ld * size, step * size), box, SWIZZLE)
 
 
-def _with_map_c(call, maps: tuple, p: dict[str, int], products: int) -> tuple:
-    """The maps, and that of C in boxes of wgmma.cuh, with which the Gemm is marked; any other where C can have none."""
+def _with_map_c(gemm: Argument, maps: tuple, products: int) -> tuple[Argument, tuple[Argument, ...]]:
+    """The Gemm and the maps, with that of C in boxes of wgmma.cuh, of which the Gemm tells; where C can have none, any
+    other map stands in its place."""
+    p = fields(gemm)
     if p["c0"] or not p["c_vector"] or (p["m"] > 1 and p["ldc"] < p["n"]) or (products > 1 and p["c_batch"] <= 0):
-        return (*maps, maps[0])
-    call.view(np.int64)[gemm_launches.FIELDS.index("c_vector")] = BY_MAP
+        return gemm, (*maps, maps[0])
+    words = gemm.words.copy()
+    words[gemm_launches.FIELDS.index("c_vector")] = BY_MAP
     extents, steps = (p["n"], p["m"], products), (4 * p["ldc"], 4 * p["c_batch"])
-    return (*maps, tensor_maps.tensor_map(p["c"], 4, extents, steps, (32, 64), SWIZZLE))
-
-
-SPLIT = np.dtype(f"V{8 * 8}")
-"""The bytes of one Split (tf32x3.cu)."""
+    map_c = tensor_maps.tensor_map(p["c"], 4, extents, steps, (32, 64), SWIZZLE)
+    return gemm._replace(words=words), (*maps, _map_argument(map_c, gemm.slots[-1]))
 
 
 class Parts:
-    """The two parts of one operand of tf32x3.cu, along k, in memory of their own.
+    """The two parts of one operand of tf32x3.cu, along k, in scratch memory.
 
     Args:
         pointer, rows, k, ld, products, step: of the operand; ``step`` from product to product, 0 where all are one.
+        slot: of the operand in the Gemm.
+        offset: of the parts in the scratch memory.
     """
 
-    def __init__(self, pointer: int, rows: int, k: int, ld: int, products: int, step: int):
-        import cupy
-
-        self.rows, self.k, self.products = rows, max(1, k), products if step else 1
-        self.pitch = -(-self.k // 4) * 4
-        make = cupy.empty if k else cupy.zeros  # without k the operand counts as one step of zeros
-        self.memory = make(2 * self.products * rows * self.pitch, np.float32)
-        given = [pointer, self.memory.data.ptr, rows, k, ld, step, self.products, self.pitch]
-        self.split = np.array(given, np.int64).view(SPLIT)
+    def __init__(self, pointer: int, rows: int, k: int, ld: int, products: int, step: int, slot: Slot, offset: int):
+        self.rows, self.k, self.products = rows, k, products if step else 1
+        self.pitch = -(-k // 4) * 4
+        self.slot = Slot(0, SCRATCH, offset)
+        self.nbytes = -(-8 * self.products * rows * self.pitch // _ALIGNMENT) * _ALIGNMENT
+        given = [pointer, 0, rows, k, ld, step, self.products, self.pitch]  # the fields of a Split
+        self.argument = Argument(np.array(given, np.int64), (slot._replace(word=0), self.slot._replace(word=1)))
 
     @property
     def tiles(self) -> int:
         """Blocks that have something to do, 32 x 32 elements each."""
         return self.products * -(-self.rows // 32) * -(-self.k // 32)
 
-    def tensor_map(self, box_rows: int, bk: int) -> np.ndarray:
+    def tensor_map(self, box_rows: int, bk: int) -> Argument:
         extents = (self.k, self.rows, 2 * self.products)
         steps = (4 * self.pitch, 4 * self.pitch * self.rows)
-        return tensor_maps.tensor_map(self.memory.data.ptr, 4, extents, steps, (bk, box_rows), SWIZZLE)
+        made = tensor_maps.tensor_map(tensor_maps.ANYWHERE, 4, extents, steps, (bk, box_rows), SWIZZLE)
+        return _map_argument(made, self.slot)
 
 
-def split_arguments(block: TensorBlock, row: Rung, products: int, call, processors: int):
+_ALIGNMENT = 256
+"""Bytes of which the address of the parts of an operand is a multiple."""
+
+
+def split_arguments(block: TensorBlock, row: Rung, products: int, gemm: Argument, processors: int):
     """The parts of A and B, and grid and arguments of the launch that multiplies them."""
-    p = fields(call)
-    a = Parts(p["a"], p["m"], p["k"], p["lda"], products, p["a_batch"])
-    b = Parts(p["b"], p["n"], p["k"], p["ldb"], products, p["b_batch"])
+    p = fields(gemm)
+    a = Parts(p["a"], p["m"], p["k"], p["lda"], products, p["a_batch"], gemm.slots[0], 0)
+    b = Parts(p["b"], p["n"], p["k"], p["ldb"], products, p["b_batch"], gemm.slots[1], a.nbytes)
     panels = 2 * max(1, -(-p["k"] // (2 * row.bk)))  # tf32x3.cu takes two at a time
     grid, schedule = _schedule(block, panels, products, p["m"], p["n"], processors)
     maps = a.tensor_map(block.bm, row.bk), b.tensor_map(block.bn // block.cluster, row.bk)
-    maps = _with_map_c(call, maps, p, products)
-    return (a, b), grid, (call.view(gemm_launches.GEMM), schedule, *maps)
+    gemm, maps = _with_map_c(gemm, maps, products)
+    return (a, b), grid, (gemm, Argument(schedule.view(np.int64)), *maps)

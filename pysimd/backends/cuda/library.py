@@ -1,0 +1,174 @@
+"""Products by cuBLAS, called with addresses: its own alpha and beta, and strided batches.
+
+cuBLAS is column-major, so C is computed as the transposed product where it is row-major. bfloat16 has no call here:
+CuPy multiplies it, widened to float32.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
+from typing import NamedTuple
+
+import numpy as np
+
+from pysimd.backends.gpu import cupy_arrays
+from pysimd.backends.gpu.implementation import library_work
+from pysimd.backends.gpu.launches import CallOperands
+from pysimd.backends.gpu.plans import C0, A, ArrayWork, B, C, Slot, Work
+from pysimd.operands import Product
+
+MOST = 1 << 31
+"""Sizes and leading dimensions are smaller: cuBLAS takes them in 32 bits."""
+
+_N, _T = 0, 1
+_DEFAULT = -1
+"""CUBLAS_GEMM_DEFAULT: cuBLAS chooses the algorithm."""
+
+
+class _Types(NamedTuple):
+    """cudaDataType of the arrays, cublasComputeType_t, and the dtype of alpha and beta."""
+
+    data: int
+    compute: int
+    factors: type
+
+
+_TYPES = {"f32": _Types(0, 68, np.float32), "f64": _Types(1, 70, np.float64), "f16": _Types(2, 68, np.float32)}
+
+
+class _Gemm(NamedTuple):
+    """One call: the two operands, in the order of cuBLAS, and C, each with what cuBLAS asks of it."""
+
+    transposed: tuple[int, int]
+    m: int
+    n: int
+    k: int
+    slots: tuple[Slot, Slot, Slot]
+    ld: tuple[int, int, int]
+    steps: tuple[int, int, int]
+    count: int
+
+
+class _Plan:
+    """Calls of cuBLAS; before them C0 is copied into C where it is another array of the same layout."""
+
+    def __init__(self, types: _Types, calls: Sequence[_Gemm], factors: np.ndarray, copied_bytes: int):
+        self._types, self._calls, self._factors, self._copied_bytes = types, calls, factors, copied_bytes
+
+    def run(self, addresses: list[int], stream=None) -> None:
+        with contextlib.nullcontext() if stream is None else stream:
+            if self._copied_bytes and addresses[C0] != addresses[C]:
+                _copy(addresses[C], addresses[C0], self._copied_bytes)
+            for call in self._calls:
+                self._multiply(call, addresses)
+
+    def _multiply(self, call: _Gemm, addresses: list[int]) -> None:
+        (data, compute, _), cublas = self._types, _cublas()
+        x, y, z = (addresses[slot.memory] + slot.offset for slot in call.slots)
+        alpha = self._factors.ctypes.data
+        beta = alpha + self._factors.itemsize
+        before = _handle(), *call.transposed, call.m, call.n, call.k, alpha
+        ld, steps = call.ld, call.steps
+        if call.count == 1:
+            # fmt: off
+            cublas.gemmEx(*before, x, data, ld[0], y, data, ld[1], beta, z, data, ld[2], compute, _DEFAULT)
+            # fmt: on
+        else:
+            cublas.gemmStridedBatchedEx(
+                *(*before, x, data, ld[0], steps[0], y, data, ld[1], steps[1], beta, z, data, ld[2], steps[2]),
+                *(call.count, compute, _DEFAULT),
+            )
+
+
+@cache
+def _cublas():
+    from cupy_backends.cuda.libs import cublas
+
+    return cublas
+
+
+def _handle() -> int:
+    import cupy
+
+    return cupy.cuda.device.get_cublas_handle()
+
+
+def _copy(to: int, source: int, nbytes: int) -> None:
+    import cupy
+
+    runtime = cupy.cuda.runtime
+    runtime.memcpyAsync(to, source, nbytes, runtime.memcpyDeviceToDevice, cupy.cuda.get_current_stream().ptr)
+
+
+def takes(product: Product) -> bool:
+    """Whether cuBLAS itself computes a product. With alpha = 0 it would not look at A and B, where NaN may be."""
+    return product.types in _TYPES and product.alpha != 0 and product.sizes[2] > 0 and max(product.sizes) < MOST
+
+
+def work(product: Product) -> Work | ArrayWork:
+    """A product into its ``out``; with alpha, beta and C if ``takes`` says so."""
+    if not takes(product):
+        return library_work(product)
+    c0, c = product.c, product.out
+    writable = _order(c) is not None and min(c.strides[:-2], default=0) >= 0
+    if not writable or (c0 is not None and not cupy_arrays.same_memory(c0, c) and not _one_piece(c0, c)):
+        return ArrayWork(partial(_by_copies, product, writable))
+    a, b = (x if _order(x) else x.copy(order="C") for x in (product.a, product.b))
+    types = _TYPES[product.types]
+    with np.errstate(over="ignore"):  # a factor beyond the result's dtype is infinity there
+        factors = np.array([product.dtype.type(x) for x in (product.alpha, product.beta)], types.factors)
+    plan = _Plan(types, list(_calls(a, b, c)), factors, 0 if c0 is None else c.nbytes)
+    made = Work(plan, (a, b, c0, c))
+    # A C0 at another address would have to be copied: no plan where it is not one piece of memory.
+    return made if c0 is None or _one_piece(c0, c) else ArrayWork(made.run)
+
+
+def _calls(a, b, c) -> Iterator[_Gemm]:
+    """One for every index of the batch but its longest dimension."""
+    operands = CallOperands(a, b, None, c)
+    orders, size = [_order(x) for x in (a, b, c)], (operands.m, operands.n)
+    columns, which = "columns", (A, B)
+    if orders[2][0] == "rows":  # C^T = B^T A^T, and rows are the columns of that
+        size, columns, which = size[::-1], "rows", (B, A)
+    dims = sorted(operands.dims, key=lambda dim: dim[0]) or [(1, (0, 0, 0, 0))]
+    steps = dims[-1][1]
+    for pointers, count in operands.walk(dims[:-1], dims[-1], MOST - 1):
+        slots = [Slot(0, i, pointers[i] - x.data.ptr) for i, x in ((A, a), (B, b))]
+        yield _Gemm(
+            tuple(_N if orders[i][0] == columns else _T for i in which),
+            *size,
+            operands.k,
+            (*(slots[i] for i in which), Slot(0, C, pointers[C] - c.data.ptr)),
+            (*(orders[i][1] for i in which), orders[2][1]),
+            (*(steps[i] for i in which), steps[C]),
+            count,
+        )
+
+
+def _order(x) -> tuple[str, int] | None:
+    """What lies one after the other in memory, ``rows`` or ``columns``, and the leading dimension; None if cuBLAS
+    cannot take these matrices."""
+    (rows, columns), (rs, cs) = x.shape[-2:], (s // x.itemsize for s in x.strides[-2:])
+    if (cs == 1 or columns == 1) and (rows == 1 or columns <= rs < MOST):
+        return "rows", rs if rows > 1 else columns
+    if (rs == 1 or rows == 1) and (columns == 1 or rows <= cs < MOST):
+        return "columns", cs if columns > 1 else rows
+    return None
+
+
+def _one_piece(c0, c) -> bool:
+    """Whether C0 and C are each one piece of memory, in the same order."""
+    return (c0.shape, c0.strides) == (c.shape, c.strides) and (c.flags.c_contiguous or c.flags.f_contiguous)
+
+
+def _by_copies(product: Product, writable: bool) -> None:
+    """With C0 copied into C, or into an array in its place where cuBLAS cannot write to it."""
+    c = product.out if writable else cupy_arrays.empty(product.full, product.dtype)
+    if product.c is not None:
+        cupy_arrays.copy(c, cupy_arrays.readable(product.c))
+        product = product._replace(c=c)
+    work(product._replace(out=c)).run()
+    if not writable:
+        cupy_arrays.copy(product.out, c)
