@@ -31,7 +31,7 @@ __device__ inline int multiply_add(int a, int b, int c) { return (int)((u32)a * 
 /* Elements and results as accumulators. */
 __device__ inline float widened(float x) { return x; }
 __device__ inline double widened(double x) { return x; }
-__device__ inline float widened(u16 x) { return half_bits(x); }
+__device__ inline float widened(u16 x) { return f16_value(x); }
 __device__ inline int widened(int x) { return x; }
 template <class Y>
 __device__ inline typename Y::Acc element(typename Y::Elem x) {
@@ -78,9 +78,9 @@ __global__ void __launch_bounds__(THREADS)
     u32 first = blockIdx.x * (u32)any.products;
     int products = (int)(p.batch - first < any.products ? p.batch - first : any.products);
     load(a, (const Elem*)p.a, products, a_columns ? k : m, a_columns ? m : k, a_columns ? p.a_cs : p.a_rs,
-         a_columns ? p.a_rs : p.a_cs, step_a, [&](u32 q) { return place(p, first + q).a; });
+         a_columns ? p.a_rs : p.a_cs, step_a, [&](u32 q) { return offsets_of(p, first + q).a; });
     load(b, (const Elem*)p.b, products, b_columns ? n : k, b_columns ? k : n, b_columns ? p.b_cs : p.b_rs,
-         b_columns ? p.b_rs : p.b_cs, step_b, [&](u32 q) { return place(p, first + q).b; });
+         b_columns ? p.b_rs : p.b_cs, step_b, [&](u32 q) { return offsets_of(p, first + q).b; });
     __syncthreads();
 
     Acc alpha = from_bits<Acc>(any.alpha), beta = from_bits<Acc>(any.beta);
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
             for (int j = 0; j < TN; ++j) acc[j] = multiply_add(f, element<Y>(y[at_b[j]]), acc[j]);
         }
-        Place at = place(p, first + q);
+        Offsets at = offsets_of(p, first + q);
         Out* c = (Out*)p.c + at.c + i * p.c_rs;
         const Out* c0 = (const Out*)p.c0 + at.c0 + i * p.c0_rs;
 #pragma unroll
