@@ -108,17 +108,14 @@ def check_batched(types: str, compiled: Compiled, rng) -> dict[str, object]:
             y = y[0] if shared else y
             result = cupy.empty((301, m, n), of_c)
             result.view(cupy.uint8).fill(0xFF)
-            used = []
-
-            def function(entry, used=used):
-                used.append(entry)
-                return compiled.get(table.BATCHED, entry)
-
-            for run, grid, block, call in batched.launches(types, x, y, result, function, hip_tiles.MOST_THREADS):
+            operands = CallOperands(x, y, None, result)
+            made = batched.instance(types, operands)
+            function = compiled.get(table.BATCHED, made.entry)
+            for run, grid, block, call in batched.launches(operands, made, function, hip_tiles.MOST_THREADS):
                 run(grid, block, (call.view(CALL),))
             seen = verify(types, a, given, None, cupy.asnumpy(result))
             cases, worst = cases + 1, max(worst, seen.max_error_over_bound)
-            entries.update(used)
+            entries.add(made.entry)
             if not seen.holds:
                 wrong.append({"m": m, "n": n, "k": k, "layout": layout, "shared": shared})
     return _row(f"matmul of small {types} products", entries, cases, worst, wrong)

@@ -79,8 +79,7 @@ def batched_facts(types, size):
     instruction, macs = {"f64": ("DFMA", 1), "i8i32": ("IDP.4A", 4)}.get(types, ("FFMA", 1))
     elements = Fraction(sum(x.bytes_loaded("LDS.") for x in code.instructions), size_a * size)
     count = Fraction(code.count(instruction), size)
-    a, b, _, c = given.arrays
-    ((_, blocks, threads, _),) = batched.launches(types, a, b, c, str)
+    ((_, blocks, threads, _),) = batched.launches(given, made, None)
     return Facts(
         where=made.entry,
         words=(types, f"{size}x{size}", "sm_75"),

@@ -435,6 +435,7 @@ class TestPlans:
 
         a, b = random(gpu_rng, (1024, 1024)), random(gpu_rng, (1024, 1024))
         first = pysimd.gemm(a, b)
+        assert (pysimd.matmul(a, b) == first).all()
         monkeypatch.setattr(cuda_ladder, "_work", None)
         assert (pysimd.gemm(a, b) == first).all()
         assert (pysimd.matmul(a, b) == first).all()

@@ -14,6 +14,7 @@ from pysimd import operands
 from pysimd.backends.cuda import library
 from pysimd.backends.gpu import cupy_arrays
 from pysimd.backends.gpu.plans import ArrayWork, addresses_of
+from pysimd.errors import OptionError
 from pysimd.operands import GemmOptions
 
 DTYPES = {0: np.float32, 1: np.float64, 2: np.float16}
@@ -179,3 +180,21 @@ def test_overlap_is_seen_as_for_cupy(rng):
     a = array(rng, 4, 4)
     assert cupy_arrays.overlap(a, a[1:])
     assert not cupy_arrays.overlap(a[:2], a[2:])
+
+
+def test_a_capture_is_refused(gemm, rng, monkeypatch):
+    """On the first call, before anything is launched; later where CuPy says that it does not call cuBLAS."""
+    a, b = array(rng, 3, 4), array(rng, 4, 5)
+    _, work = gemm(a, b)
+
+    def refused(*_):
+        raise NotImplementedError("calling cuBLAS API during stream capture is currently unsupported")
+
+    monkeypatch.setattr(Cublas, "gemmEx", refused)
+    with pytest.raises(OptionError, match="does not let a graph capture"):
+        work.plan.run(addresses_of((a, b, None, array(rng, 3, 5))))
+    cupy = fake_cupy.module(capturing=True, stream=7)
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    with pytest.raises(OptionError, match="does not let a graph capture"):
+        gemm(a, b)
+    assert not cupy.events

@@ -77,8 +77,7 @@ def batched_facts(types, size, target="gfx906"):
     names = Counter(name for name, _ in code.instructions)
     macs = Fraction(sum(amd.macs(name) * n for name, n in names.items()), size)
     loaded = sum(n * bytes_from_lds(name) for name, n in names.items() if name.startswith(("ds_read", "ds_load")))
-    a, b, _, c = given.arrays
-    ((_, blocks, threads, _),) = batched.launches(types, a, b, c, str)
+    ((_, blocks, threads, _),) = batched.launches(given, made, None)
     return Facts(
         where=f"{made.entry} on {target}",
         words=(types, f"{size}x{size}", target),

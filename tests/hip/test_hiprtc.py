@@ -53,14 +53,13 @@ def test_compiled_and_executed(row, target, rng):
 
 def test_batched_source_compiles(rng):
     a, b = (moderate(rng, np.dtype(np.float32), (70, 5, 5)) for _ in range(2))
-    device, entries = hip_simulation.Device("gfx906"), []
+    device = hip_simulation.Device("gfx906")
     operands, result = hip_simulated.arrange(device, a, b, None, 5, 5, a.dtype)
-    x, y, _, z = operands.arrays
-    found = list(batched.launches("f32", x, y, z, entries.append, hip_tiles.MOST_THREADS))
-    text = hip_tiles.instance(table.BATCHED, entries[0])
+    made = batched.instance("f32", operands)
+    text = hip_tiles.instance(table.BATCHED, made.entry)
     code = simulator.CodeObject.from_bytes(hiprtc.compile_for(text, "gfx906"), "gfx906")
-    for _, grid, block, call in found:
-        simulator.launch(code, table.symbol(entries[0]), grid, block, call.tobytes(), device.memory)
+    for _, grid, block, call in batched.launches(operands, made, None, hip_tiles.MOST_THREADS):
+        simulator.launch(code, table.symbol(made.entry), grid, block, call.tobytes(), device.memory)
     check(result, "f32", a, b)
 
 

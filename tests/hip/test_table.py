@@ -147,8 +147,9 @@ def test_launches_stay_within_what_hip_counts(name, case):
 
 def test_batched_launches_stay_within_what_hip_counts():
     """A batch of 16x16 products on shared operands: more than 2**32 threads in all."""
-    c = fake((1 << 28, 16, 16), 4)
-    launches = list(batched.launches("f32", fake((16, 16), 4), fake((16, 16), 4), c, str, hip_tiles.MOST_THREADS))
+    operands = CallOperands(fake((16, 16), 4), fake((16, 16), 4), None, fake((1 << 28, 16, 16), 4))
+    made = batched.instance("f32", operands)
+    launches = list(batched.launches(operands, made, None, hip_tiles.MOST_THREADS))
     assert all(grid[0] * block[0] < 1 << 32 for _, grid, block, _ in launches)
     assert sum(int(call[BATCH]) for *_, call in launches) == 1 << 28
     assert len(launches) > 1

@@ -39,13 +39,13 @@ def product(row: table.Kernel, a, b, c, target: str, change=None) -> tuple[np.nd
 
 def batched_product(types: str, a, b, target: str, change=None) -> tuple[np.ndarray, str]:
     """``a @ b`` as ``matmul`` does small products, and the instance of batched.hip that did it."""
-    device, entries = hip_simulation.Device(target), []
+    device = hip_simulation.Device(target)
     dtype = dtypes.dtype_of(dtypes.FAMILIES[types].c)
     operands, result = arrange(device, a, b, None, a.shape[-2], b.shape[-1], dtype)
-    x, y, _, z = operands.arrays
-    found = list(batched.launches(types, x, y, z, entries.append, hip_tiles.MOST_THREADS))
-    _launch(device, table.BATCHED, entries[0], [launch[1:] for launch in found], change)
-    return result, entries[0]
+    made = batched.instance(types, operands)
+    launches = batched.launches(operands, made, None, hip_tiles.MOST_THREADS)
+    _launch(device, table.BATCHED, made.entry, [launch[1:] for launch in launches], change)
+    return result, made.entry
 
 
 def _launch(device, source, entry, launches, change) -> None:

@@ -13,14 +13,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pysimd.backends.gpu import cupy_arrays
+from pysimd.backends.gpu import cupy_arrays, memory
 from pysimd.backends.gpu.implementation import library_work
 from pysimd.backends.gpu.launches import CallOperands
 from pysimd.backends.gpu.plans import C0, A, ArrayWork, B, C, Slot, Work
+from pysimd.errors import OptionError
 from pysimd.operands import Product
 
 MOST = 1 << 31
 """Sizes and leading dimensions are smaller: cuBLAS takes them in 32 bits."""
+
+_CAPTURED = (
+    "this product is computed by cuBLAS, which CuPy does not let a graph capture: name a kernel of pysimd, "
+    "gemm(..., kernel='f32_best') for float32, or capture torch.matmul"
+)
 
 _N, _T = 0, 1
 _DEFAULT = -1
@@ -58,11 +64,14 @@ class _Plan:
         self._types, self._calls, self._factors, self._copied_bytes = types, calls, factors, copied_bytes
 
     def run(self, addresses: list[int], stream=None) -> None:
-        with contextlib.nullcontext() if stream is None else stream:
-            if self._copied_bytes and addresses[C0] != addresses[C]:
-                _copy(addresses[C], addresses[C0], self._copied_bytes)
-            for call in self._calls:
-                self._multiply(call, addresses)
+        try:
+            with contextlib.nullcontext() if stream is None else stream:
+                if self._copied_bytes and addresses[C0] != addresses[C]:
+                    _copy(addresses[C], addresses[C0], self._copied_bytes)
+                for call in self._calls:
+                    self._multiply(call, addresses)
+        except NotImplementedError as error:  # CuPy's answer while the stream captures
+            raise OptionError(_CAPTURED) from error
 
     def _multiply(self, call: _Gemm, addresses: list[int]) -> None:
         (data, compute, _), cublas = self._types, _cublas()
@@ -108,7 +117,10 @@ def takes(product: Product) -> bool:
 
 
 def work(product: Product) -> Work | ArrayWork:
-    """A product into its ``out``; with alpha, beta and C if ``takes`` says so."""
+    """A product into its ``out``; with alpha, beta and C if ``takes`` says so. Raises OptionError while a graph is
+    captured: CuPy does not call cuBLAS then."""
+    if memory.capturing():
+        raise OptionError(_CAPTURED)
     if not takes(product):
         return library_work(product)
     c0, c = product.c, product.out
