@@ -1,6 +1,6 @@
 /* wmma_naive, T1: tensor cores with WMMA, one 16 x 16 tile of C a warp.
  *
- * step      a warp multiplies 16 x 16 by 16 x 16 with one function; the fragments are distributed over its lanes. They
+ * step      a warp multiplies 16 x 16 by 16 x 16 with one instruction of PTX; the fragments are distributed over its lanes. They
  *           are loaded from global memory, where addresses allow that and the tile is whole; otherwise through shared
  *           memory, element by element.
  * covers    nothing: beyond the documents
@@ -11,14 +11,14 @@
  * ratio     16*16 / (16+16) = 8.00
  * rounding  products exact, sums of 16 k in the tensor core's own order and rounding; one for alpha, one for beta
  * needs     sm_75
- * idea      warp matrix functions: NVIDIA, CUDA C++ Programming Guide
+ * idea      warp-level matrix instructions (wmma): NVIDIA, PTX ISA
  * lanes     32
  * launch    128 threads a block; grid batch * ceil(m/32) * ceil(n/32)
  * smem      8 KiB and 12 bytes of tile coordinates
  */
 #include "wmma.cuh"
 
-/* Whether load_matrix_sync may read there: the first element at a multiple of 32 bytes, lines at multiples of 16. */
+/* Whether wmma.load may read there: the first element at a multiple of 32 bytes, lines at multiples of 16. */
 __device__ inline bool loadable(const u16* from, i64 ld) {
     return (u64)from % 32 == 0 && ld % 8 == 0 && ld >= 0 && ld < 1 << 30;
 }
@@ -49,13 +49,12 @@ __global__ void __launch_bounds__(128) wmma_naive(const Gemm p) {
     FragmentA<LA> fa;
     FragmentB<LB> fb;
     Accumulator acc;
-    wmma::fill_fragment(acc, 0.0f);
     if (i + 16 <= p.m && j + 16 <= p.n && loadable(a, p.lda) && loadable(b, p.ldb)) {
 #pragma unroll 2
         for (; k + 16 <= p.k; k += 16) {
-            wmma::load_matrix_sync(fa, (const half*)(a + k * a_step), (unsigned)p.lda);
-            wmma::load_matrix_sync(fb, (const half*)(b + k * b_step), (unsigned)p.ldb);
-            wmma::mma_sync(acc, fa, fb, acc);
+            warp_matrix::load<warp_matrix::Global>(fa, a + k * a_step, (unsigned)p.lda);
+            warp_matrix::load<warp_matrix::Global>(fb, b + k * b_step, (unsigned)p.ldb);
+            warp_matrix::multiply(acc, fa, fb);
         }
     }
 #pragma unroll 1
@@ -64,11 +63,11 @@ __global__ void __launch_bounds__(128) wmma_naive(const Gemm p) {
         stage<LA>(sa, a + k * a_step, p.lda, p.m - i, p.k - k);
         stage<LB>(sb, b + k * b_step, p.ldb, p.n - j, p.k - k);
         __syncwarp();
-        wmma::load_matrix_sync(fa, (const half*)sa, 16);
-        wmma::load_matrix_sync(fb, (const half*)sb, 16);
-        wmma::mma_sync(acc, fa, fb, acc);
+        warp_matrix::load<warp_matrix::Shared>(fa, sa, 16);
+        warp_matrix::load<warp_matrix::Shared>(fb, sb, 16);
+        warp_matrix::multiply(acc, fa, fb);
     }
-    wmma::store_matrix_sync(tiles[warp], acc, 16, wmma::mem_row_major);
+    warp_matrix::store(tiles[warp], acc, 16);
     __syncwarp();
 #pragma unroll
     for (int x = 4 * lane; x < 256; x += 128) store_row<4>(p, t.product, i + x / 16, j + x % 16, tiles[warp] + x);

@@ -11,7 +11,7 @@
  * ratio     64*64 / (64+64) = 32.00
  * rounding  products exact, sums of 16 k in the tensor core's own order and rounding; one for alpha, one for beta
  * needs     sm_80
- * idea      warp matrix functions: NVIDIA, CUDA C++ Programming Guide, and its sample cudaTensorCoreGemm
+ * idea      warp-level matrix instructions (wmma): NVIDIA, PTX ISA, and the CUDA sample cudaTensorCoreGemm
  * lanes     32
  * launch    256 threads a block; grid batch * ceil(m/128) * ceil(n/256)
  * smem      153 KiB dynamic; at most 162 KiB dynamic for other layouts
@@ -26,39 +26,34 @@ struct WmmaWarp {
     Accumulator acc[TM / 16][TN / 16];
     int row, column;
 
-    __device__ WmmaWarp(int row, int column) : row(row), column(column) {
-#pragma unroll
-        for (int i = 0; i < TM / 16; ++i)
-#pragma unroll
-            for (int j = 0; j < TN / 16; ++j) wmma::fill_fragment(acc[i][j], 0.0f);
-    }
+    __device__ WmmaWarp(int row, int column) : row(row), column(column) {}
 
-    /* The first element of a fragment: 16 rows (columns) from r on, the 16 k from 16 * k on. */
+    /* Address of the first element of a fragment: 16 rows (columns) from r on, the 16 k from 16 * k on. */
     template <class Panel>
-    __device__ static const half* first(u32 panel, int r, int k) {
+    __device__ static u32 first(u32 panel, int r, int k) {
         constexpr bool K_LINES = k_major(Panel::LAYOUT);
-        u32 offset = Panel::Place::at(K_LINES ? r : 16 * k, K_LINES ? 2 * k : r / 8);
-        return (const half*)((const char*)panels + panel + offset);
+        return shared_address(panels) + panel + Panel::Place::at(K_LINES ? r : 16 * k, K_LINES ? 2 * k : r / 8);
     }
 
     __device__ void load(int set, u32 panel, int k) {
 #pragma unroll
         for (int i = 0; i < TM / 16; ++i)
-            wmma::load_matrix_sync(a[set][i], first<PanelA>(panel, row + 16 * i, k), PanelA::Place::PITCH / 2);
+            warp_matrix::load<warp_matrix::Shared>(a[set][i], first<PanelA>(panel, row + 16 * i, k),
+                                                   PanelA::Place::PITCH / 2);
 #pragma unroll
         for (int j = 0; j < TN / 16; ++j)
-            wmma::load_matrix_sync(b[set][j], first<PanelB>(panel + PanelA::BYTES, column + 16 * j, k),
-                                   PanelB::Place::PITCH / 2);
+            warp_matrix::load<warp_matrix::Shared>(
+                b[set][j], first<PanelB>(panel + PanelA::BYTES, column + 16 * j, k), PanelB::Place::PITCH / 2);
     }
 
     __device__ void multiply(int set) {
 #pragma unroll
         for (int i = 0; i < TM / 16; ++i)
 #pragma unroll
-            for (int j = 0; j < TN / 16; ++j) wmma::mma_sync(acc[i][j], a[set][i], b[set][j], acc[i][j]);
+            for (int j = 0; j < TN / 16; ++j) warp_matrix::multiply(acc[i][j], a[set][i], b[set][j]);
     }
 
-    /* Through shared memory, 16 rows of a warp at a time: mma.h does not specify which element a lane holds. */
+    /* Through shared memory, 16 rows of a warp at a time: which element a lane holds is not specified. */
     __device__ void store(const Gemm& p, u32 product, i64 i, i64 j) {
         constexpr int PITCH = TN + 4;
         int lane = threadIdx.x % 32;
@@ -69,8 +64,7 @@ struct WmmaWarp {
         for (int r = 0; r < TM / 16; ++r) {
             __syncwarp();
 #pragma unroll
-            for (int c = 0; c < TN / 16; ++c)
-                wmma::store_matrix_sync(rows + 16 * c, acc[r][c], PITCH, wmma::mem_row_major);
+            for (int c = 0; c < TN / 16; ++c) warp_matrix::store(rows + 16 * c, acc[r][c], PITCH);
             __syncwarp();
 #pragma unroll 4
             for (int x = 4 * lane; x < 16 * TN; x += 128)

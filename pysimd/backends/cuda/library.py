@@ -6,7 +6,6 @@ CuPy multiplies it, widened to float32.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from typing import NamedTuple
@@ -61,34 +60,41 @@ class _Plan:
     """Calls of cuBLAS; before them C0 is copied into C where it is another array of the same layout."""
 
     def __init__(self, types: _Types, calls: Sequence[_Gemm], factors: np.ndarray, copied_bytes: int):
-        self._types, self._calls, self._factors, self._copied_bytes = types, calls, factors, copied_bytes
+        self._factors, self._copied_bytes = factors, copied_bytes  # the factors are kept alive: cuBLAS reads them
+        alpha = factors.ctypes.data
+        self._calls = [_call(types, gemm, alpha, alpha + factors.itemsize) for gemm in calls]
 
     def run(self, addresses: list[int], stream=None) -> None:
+        if stream is not None:
+            with stream:
+                return self.run(addresses)
+        if self._copied_bytes and addresses[C0] != addresses[C]:
+            _copy(addresses[C], addresses[C0], self._copied_bytes)
         try:
-            with contextlib.nullcontext() if stream is None else stream:
-                if self._copied_bytes and addresses[C0] != addresses[C]:
-                    _copy(addresses[C], addresses[C0], self._copied_bytes)
-                for call in self._calls:
-                    self._multiply(call, addresses)
+            handle = _handle()
+            for (x, of_x), (y, of_y), (z, of_z), call in self._calls:
+                call(handle, addresses[x] + of_x, addresses[y] + of_y, addresses[z] + of_z)
         except NotImplementedError as error:  # CuPy's answer while the stream captures
             raise OptionError(_CAPTURED) from error
+        return None
 
-    def _multiply(self, call: _Gemm, addresses: list[int]) -> None:
-        (data, compute, _), cublas = self._types, _cublas()
-        x, y, z = (addresses[slot.memory] + slot.offset for slot in call.slots)
-        alpha = self._factors.ctypes.data
-        beta = alpha + self._factors.itemsize
-        before = _handle(), *call.transposed, call.m, call.n, call.k, alpha
-        ld, steps = call.ld, call.steps
-        if call.count == 1:
-            # fmt: off
-            cublas.gemmEx(*before, x, data, ld[0], y, data, ld[1], beta, z, data, ld[2], compute, _DEFAULT)
-            # fmt: on
-        else:
-            cublas.gemmStridedBatchedEx(
-                *(*before, x, data, ld[0], steps[0], y, data, ld[1], steps[1], beta, z, data, ld[2], steps[2]),
-                *(call.count, compute, _DEFAULT),
-            )
+
+def _call(types: _Types, gemm: _Gemm, alpha: int, beta: int):
+    """Which memory each operand is in and at which offset, and cuBLAS's function of its handle and their addresses."""
+    (data, compute, _), (op_x, op_y), m, n, k = types, gemm.transposed, gemm.m, gemm.n, gemm.k
+    (ldx, ldy, ldz), (sx, sy, sz), count = gemm.ld, gemm.steps, gemm.count
+    one, batch = _cublas().gemmEx, _cublas().gemmStridedBatchedEx
+
+    # fmt: off
+    def multiply(handle: int, x: int, y: int, z: int) -> None:
+        one(handle, op_x, op_y, m, n, k, alpha, x, data, ldx, y, data, ldy, beta, z, data, ldz, compute, _DEFAULT)
+
+    def multiply_batch(handle: int, x: int, y: int, z: int) -> None:
+        batch(handle, op_x, op_y, m, n, k, alpha, x, data, ldx, sx, y, data, ldy, sy, beta, z, data, ldz, sz, count,
+              compute, _DEFAULT)
+    # fmt: on
+
+    return *((slot.memory, slot.offset) for slot in gemm.slots), multiply if count == 1 else multiply_batch
 
 
 @cache
@@ -99,16 +105,15 @@ def _cublas():
 
 
 def _handle() -> int:
-    import cupy
+    from cupy.cuda.device import get_cublas_handle
 
-    return cupy.cuda.device.get_cublas_handle()
+    return get_cublas_handle()
 
 
 def _copy(to: int, source: int, nbytes: int) -> None:
-    import cupy
+    from cupy.cuda import get_current_stream, runtime
 
-    runtime = cupy.cuda.runtime
-    runtime.memcpyAsync(to, source, nbytes, runtime.memcpyDeviceToDevice, cupy.cuda.get_current_stream().ptr)
+    runtime.memcpyAsync(to, source, nbytes, runtime.memcpyDeviceToDevice, get_current_stream().ptr)
 
 
 def takes(product: Product) -> bool:
