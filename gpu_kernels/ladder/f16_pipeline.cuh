@@ -51,8 +51,8 @@ __device__ __forceinline__ void f16_pipeline(const Gemm& p) {
                 __syncthreads();
             }
             tile.load((step + 1) % 2, step + 1 < STEPS ? read : next, (step + 1) % STEPS);
-            copy(step, STEPS); /* into the panel that all warps finished before the last barrier */
             tile.multiply(step % 2);
+            copy(step, STEPS); /* into the panel that all warps finished before the last barrier */
         }
         read = next;
     }

@@ -1,7 +1,7 @@
 /* mma_sync, T3: mma.sync and ldmatrix in PTX, swizzled panels.
  *
- * step      the instructions instead of mma.h: the addresses of fragments differ by constants, which mma.h hides from
- *           the compiler, and the accumulators are stored to C from registers. The 16-byte chunks of a line are
+ * step      mma.sync instead of wmma: the addresses of fragments differ by constants, which wmma.load hides from the
+ *           compiler, and the accumulators are stored to C from registers. The 16-byte chunks of a line are
  *           swizzled (XOR with the line) instead of padded: ldmatrix reads eight lines from 32 different banks,
  *           transposed or not.
  * covers    nothing: beyond the documents

@@ -4,9 +4,7 @@ import cuda_machine_code as machine
 import pytest
 from pysimd.gpu_kernels import table
 
-from pysimd.backends.cuda import nvrtc
 from pysimd.backends.gpu import batched
-from pysimd.inspection import nvidia
 from pysimd.ratio import tile_ratio
 
 pytestmark = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
@@ -113,23 +111,6 @@ class TestBatched:
         k = -(-instance.k // 4) if name == "IDP.4A" else instance.k
         found, whole = code.count(name), instance.tm * instance.tn * k
         assert found == whole if whole <= 512 else whole % found == 0
-
-
-def without_crt(folder):
-    """The headers of the toolkit without crt/, which is a package of its own that CuPy's wheels do not ask for."""
-    (folder / "include").mkdir()
-    for header in (nvidia.toolkit() / "include").iterdir():
-        if header.name != "crt":
-            (folder / "include" / header.name).symlink_to(header)
-    return folder
-
-
-@pytest.mark.parametrize("source", sorted({row.source for row in table.KERNELS}))
-def test_the_headers_of_cupys_wheels_are_enough(source, tmp_path, monkeypatch):
-    folder = without_crt(tmp_path)
-    monkeypatch.setattr(nvidia, "toolkit", lambda: folder)
-    row = next(row for row in table.KERNELS if row.source == source)
-    assert nvidia.compile_text(nvrtc.source(source), source, machine.fast_entry(row), 90).instructions
 
 
 def test_any_strides_compile():
