@@ -435,10 +435,14 @@ class TestPlans:
 
         a, b = random(gpu_rng, (1024, 1024)), random(gpu_rng, (1024, 1024))
         first = pysimd.gemm(a, b)
-        assert (pysimd.matmul(a, b) == first).all()
+        rung = pysimd.rung("smem_dbuf")
+        by_rung = rung(a, b)
+        calls = ((pysimd.gemm, first), (pysimd.matmul, first), (rung, by_rung))
+        for call, expected in calls:
+            assert (call(a, b) == expected).all()
         monkeypatch.setattr(cuda_ladder, "_work", None)
-        assert (pysimd.gemm(a, b) == first).all()
-        assert (pysimd.matmul(a, b) == first).all()
+        for call, expected in calls:
+            assert (call(a, b) == expected).all()
 
 
 def test_grid_barriers_on_several_streams(gpu_rng):
