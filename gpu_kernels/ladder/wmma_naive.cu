@@ -6,7 +6,7 @@
  * covers    nothing: beyond the documents
  * contract  gemm.cuh; any m, n, k, operands in either layout
  * tile      32 x 32, 16 x 16 a warp
- * regs      90 at most: 8 accumulators; local memory 0
+ * regs      85 at most: 8 accumulators; local memory 0
  * per k     1/8 HMMA.16816, 32 f16 from global memory, 1/2 LDG
  * ratio     16*16 / (16+16) = 8.00
  * rounding  products exact, sums of 16 k in the tensor core's own order and rounding; one for alpha, one for beta
