@@ -8,6 +8,7 @@ from functools import cache
 
 from pysimd.errors import OptionError, UnavailableError, UnknownKernelError
 from pysimd.microkernel import Backend, Implementation, MicroKernel, Rung
+from pysimd.once import once
 
 
 @cache
@@ -112,7 +113,7 @@ def _rungs() -> list[Rung]:
     return [rung for each in implementations().values() for rung in each.rungs()]
 
 
-@cache
+@once
 def _by_name() -> dict[str, MicroKernel | Rung]:
     """Every kernel and every rung: what exists does not change while a process lives."""
     return {thing.name: thing for thing in (*kernels(), *_rungs())}

@@ -5,16 +5,16 @@ It is in the shared library of ``pysimd._cpu``: both use the same kernels and th
 
 from __future__ import annotations
 
-from functools import cache
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 
 from pysimd import _cpu, dtypes
 from pysimd.backends.cpu import dispatch, table
 from pysimd.microkernel import MicroKernel
+from pysimd.once import once
 
 
-@cache
+@once
 def door(kernels: tuple[MicroKernel, ...]):
     """The module, initialised with the kernels that can run here, NumPy's dtypes and the limits of this process."""
     loader = ExtensionFileLoader("pysimd._door", _cpu.__file__)

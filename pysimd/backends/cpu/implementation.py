@@ -17,6 +17,7 @@ from pysimd.backends.cpu import dispatch, numpy_arrays, table
 from pysimd.backends.cpu.door import door
 from pysimd.errors import DTypeError, ShapeError, UnavailableError
 from pysimd.microkernel import Backend, MicroKernel, Resources, Rung
+from pysimd.once import once
 from pysimd.operands import GemmOptions, Product
 
 
@@ -31,7 +32,7 @@ class Cpu:
         """This processor."""
         return Backend("cpu", True, "", table.device(), table.features())
 
-    @cache  # noqa: B019
+    @once
     def kernels(self) -> tuple[MicroKernel, ...]:
         """The rows of kernels.inc."""
         bound = table.start()

@@ -6,8 +6,6 @@ are first asked for, and CuPy keeps them.
 
 from __future__ import annotations
 
-from functools import cache
-
 from pysimd.backends.gpu import batched
 from pysimd.backends.gpu.implementation import Gpu, library_work, tile_work
 from pysimd.backends.gpu.launches import CallOperands
@@ -16,6 +14,7 @@ from pysimd.backends.hip import device, simulation, tiles
 from pysimd.gpu_kernels.table import BATCHED_TYPES
 from pysimd.hip_kernels import table
 from pysimd.microkernel import Backend, MicroKernel
+from pysimd.once import once
 from pysimd.operands import Product
 
 
@@ -29,7 +28,7 @@ class Hip(Gpu):
         """The current device when first asked."""
         return device.backend()
 
-    @cache  # noqa: B019 (there is one Hip, and it lives as long as the process)
+    @once
     def kernels(self) -> tuple[MicroKernel, ...]:
         """The rows of hip_kernels/table.py."""
         return tuple(self.row_kernel(row, f"hip_kernels/{row.source}", device.why_not(row)) for row in table.KERNELS)
