@@ -1,8 +1,9 @@
-"""What a call costs before and after its kernel: every public way to a small product, beside NumPy on the same arrays.
+"""What a call costs before and after its kernel: every public call on a small product, compared with NumPy on the same
+arrays.
 
     rows     microseconds a call, the best of interleaved samples; with a busy Python thread the median of single calls
-    random   calls of random shape, layout, batch and type (seeded) beside NumPy: narrow types have float32 copies that
-             are made beforehand. The geometric mean and the worst of numpy / pysimd
+    random   calls of random shape, layout, batch and type (seeded); NumPy multiplies float32 copies, made beforehand,
+             of narrow types. The geometric mean and the worst of numpy / pysimd
 
 ``python benchmarks/road.py --out benchmarks/results/road_cpu.json``
 """
@@ -40,7 +41,7 @@ TARGETS_US = {
 """What was aimed at, on one core of an AMD Zen 5 server."""
 
 
-def ways() -> dict[str, tuple[Callable, Callable | None]]:
+def public_calls() -> dict[str, tuple[Callable, Callable | None]]:
     """Name to pysimd's call and NumPy's, on 4x4 float32."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((4, 4), np.float32) for _ in range(2))
@@ -68,10 +69,10 @@ def ways() -> dict[str, tuple[Callable, Callable | None]]:
     }
 
 
-def measured_ways(seconds: float) -> list[dict]:
-    """A row for each way; interleaved with NumPy's call."""
+def measured_calls(seconds: float) -> list[dict]:
+    """A row for each public call, interleaved with NumPy's."""
     rows = []
-    for name, (ours, numpys) in ways().items():
+    for name, (ours, numpys) in public_calls().items():
         runs = {"pysimd": timing.repeated(ours)} | ({} if numpys is None else {"numpy": timing.repeated(numpys)})
         times = timing.times(runs, timing.HostClock(), seconds=seconds)
         us = {side: found.best_ns / 1000 for side, found in times.items()}
@@ -82,7 +83,7 @@ def measured_ways(seconds: float) -> list[dict]:
     return rows
 
 
-def beside_a_busy_thread(calls: int = 2000) -> dict:
+def with_a_busy_thread(calls: int = 2000) -> dict:
     """The median of single calls while another Python thread computes."""
     a = np.ones((4, 4), np.float32)
     out = np.empty_like(a)
@@ -183,7 +184,7 @@ def main() -> None:
     options = parser.parse_args()
     if blas.numpy_blas().forced is not None:
         sys.exit("OPENBLAS_CORETYPE is set: NumPy may run another machine's kernels; unset it")
-    rows = [*measured_ways(options.seconds), beside_a_busy_thread()]
+    rows = [*measured_calls(options.seconds), with_a_busy_thread()]
     calls = random_calls(options.random, options.seed)
     sections = {"rows": rows}
     if calls:
