@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 Key = TypeVar("Key", bound=Hashable)
 
 Run = Callable[[int], object]
-"""Does its work as many times as it is told."""
+"""Repeats its work as many times as its argument says."""
 
 ROUNDS = 9
 LEAST_ROUNDS = 3

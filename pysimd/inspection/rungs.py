@@ -29,7 +29,7 @@ def instruction(row: ladder_table.Rung) -> str:
 def inspect(rung: Rung, target: str | None) -> Inspection:
     """``pysimd.inspect`` of a rung: the instance for row-major, aligned operands, of the first block it chooses from.
 
-    For sm_90 that is sm_90a, as on the device: only there warps hand registers over, and warpgroups multiply.
+    For sm_90 that is sm_90a, as on the device: only there warps can reallocate registers, and warpgroups multiply.
     """
     row, here = ladder_table.BY_NAME[rung.name], CUDA.backend()
     target = target or (here.features[0] if here.available else nvidia.DEFAULT)

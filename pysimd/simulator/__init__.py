@@ -2,7 +2,7 @@
 
 It runs the instructions that the compiler really made, on NumPy arrays, for wave32 and wave64 targets from gfx900 to
 gfx1200, and counts them. It has no notion of time. It is here for verification: kernels and backends do not need it.
-What it models and what not is told in docs/simulator.md.
+docs/simulator.md says what it models and what it does not.
 
     code = compile_hip(source, "gfx942")
     memory = Memory()

@@ -1,4 +1,4 @@
-"""AMD code objects: the ELF file, its kernel descriptors, and the metadata that the compiler wrote beside them."""
+"""AMD code objects: the ELF file, its kernel descriptors, and the metadata that the compiler wrote."""
 
 from __future__ import annotations
 

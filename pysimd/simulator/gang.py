@@ -2,7 +2,7 @@
 
 Waves of one launch run the same instructions, mostly on the same path. A gang holds as many of them as stand at the
 same instruction; each instruction is one NumPy operation over all lanes of all its waves. Where a branch parts the
-waves the gang is split, and gangs that meet again are merged (``run.py``).
+waves the gang is split, and gangs that reach the same instruction again are merged (``run.py``).
 """
 
 from __future__ import annotations

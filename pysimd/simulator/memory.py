@@ -154,7 +154,7 @@ class Memory:
         return found
 
     def describe(self, address: int) -> str:
-        """Where an address outside all buffers lies, told from the nearest of them."""
+        """The position of an address outside all buffers, relative to the nearest of them."""
         nearest = min(self._buffers, key=lambda x: max(x.base - address, address - x.base - x.data.size), default=None)
         if nearest is None or not -_GAP < address - nearest.base < nearest.data.size + _GAP:
             return f"address {address:#x}, which is in no buffer"

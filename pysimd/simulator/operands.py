@@ -1,4 +1,4 @@
-"""Operands of instructions turned, once per instruction, into functions that read or write them in a gang.
+"""Operands of instructions as functions, made once per instruction, that read or write them in a gang.
 
 A type is what the instruction takes the bits for: ``u32 i32 f32``, ``u16 i16 f16`` (one half of a register),
 ``u64 i64 f64`` (two registers), ``c64`` (the same where the lower half of the result needs only the lower halves),

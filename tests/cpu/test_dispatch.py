@@ -112,7 +112,7 @@ def test_unknown_isa(value):
 
 @pytest.mark.parametrize("value", few(["0", "-1", "two", "1.5", "\u00b2"]))
 def test_bad_number_of_threads(value):
-    """Told by the first call, large or small."""
+    """Reported by the first call, large or small."""
     call = "import numpy as np, pysimd; pysimd.matmul(np.ones((4, 4)), np.ones((4, 4)))"
     done = run_python("-c", call, PYSIMD_NUM_THREADS=value)
     assert done.returncode != 0

@@ -1,4 +1,4 @@
-"""The way in from Python (pysimd._door): every road gives the same bits, the GIL is kept for short work, sizes that do
+"""The entry from Python (pysimd._door): every call gives the same bits, the GIL is kept for short work, sizes that do
 not fit are MemoryError, and first use from many threads is safe."""
 
 import itertools
@@ -25,11 +25,11 @@ def small(rng, *shape):
     return rng.standard_normal(shape, F32)
 
 
-# --- every road ---
+# --- every call ---
 
 
-def roads(a, b):
-    """The same product by every public way, each as a new array."""
+def public_calls(a, b):
+    """The same product by every public call, each as a new array."""
     m, n = a.shape[-2], b.shape[-1]
     kernel = CPU.chosen("f32", n)
     out = np.full((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), m, n), np.nan, F32)
@@ -61,10 +61,10 @@ def overlapping(a, b, shape):
 
 @pytest.mark.parametrize("shape", [(4, 4, 4), (8, 8, 8), (6, 5, 16), (5, 7, 3), (17, 9, 33)])
 @pytest.mark.parametrize(("batch_a", "batch_b"), [((), ()), ((3,), (3,)), ((3,), ()), ((2, 1), (1, 3))])
-def test_every_road_gives_the_same_bits(shape, batch_a, batch_b, rng):
+def test_every_call_gives_the_same_bits(shape, batch_a, batch_b, rng):
     m, k, n = shape
     a, b = small(rng, *batch_a, m, k), small(rng, *batch_b, k, n)
-    found = dict(roads(a, b))
+    found = dict(public_calls(a, b))
     check(found["matmul"], "f32", a, b)
     for name, result in found.items():
         assert result.tobytes() == found["matmul"].tobytes(), name
@@ -157,7 +157,7 @@ def test_the_gil_is_released_for_long_work_and_kept_for_short(cpu_limits, rng):
 
 @pytest.mark.skipif(QUICK, reason="an emulator has no times")
 def test_a_short_call_does_not_wait_for_another_thread(rng):
-    """Beside a busy thread a call that gives the GIL away takes 5 ms to get it back."""
+    """While another thread is busy, a call that releases the GIL takes 5 ms to acquire it again."""
     a, out = small(rng, 4, 4), np.empty((4, 4), F32)
     times = []
 

@@ -42,7 +42,7 @@ def test_shapes(types, case, rng):
     assert result.shape == (*case.batch, case.m, case.n)
     check(result, types, a, b)
     out = np.full_like(result, 77)
-    assert pysimd.matmul(a, b, out=out, **named(types)) is out  # the short way, where it is taken
+    assert pysimd.matmul(a, b, out=out, **named(types)) is out  # by the fast path, if the call fits it
     np.testing.assert_array_equal(out, result)
 
 

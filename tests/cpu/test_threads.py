@@ -13,7 +13,7 @@ import pysimd
 from pysimd import dtypes
 from pysimd.backends.cpu.implementation import CPU
 
-CASES = [  # batch, m, k, n: cut by products, by rows of tiles, and not at all
+CASES = [  # batch, m, k, n: split by products, by rows of tiles, and not at all
     ((7,), 4, 4, 4),
     ((3, 5), 8, 8, 8),
     ((2,), 45, 17, 33),

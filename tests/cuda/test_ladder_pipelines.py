@@ -151,7 +151,7 @@ class TestChoice:
     """For the 132 multiprocessors of an H200."""
 
     @pytest.mark.parametrize(
-        ("m", "n", "k", "block", "cut"),
+        ("m", "n", "k", "block", "split_tiles"),
         [
             (8192, 8192, 8192, ladder_table.WIDE, 200),
             (4096, 4096, 4096, ladder_table.WIDE, 248),
@@ -162,9 +162,9 @@ class TestChoice:
             (4096, 4096, 64, ladder_table.WIDE, 0),
         ],
     )
-    def test_shapes(self, m, n, k, block, cut):
+    def test_shapes(self, m, n, k, block, split_tiles):
         choice = choose("f32_best", m, n, k)
-        assert (choice.block, choice.cut) == (block, cut)
+        assert (choice.block, choice.split_tiles) == (block, split_tiles)
 
     @pytest.mark.parametrize(
         ("m", "n", "k"), list(itertools.product((1, 100, 5000), (1, 300, 4097), (0, 1, 513, 20_000)))
@@ -177,9 +177,9 @@ class TestChoice:
                 assert choice.tiles == -(-m // choice.block.bm) * -(-n // choice.block.bn)
                 assert choice.panels == max(1, -(-k // (8 * GROUP[ladder_table.BY_NAME[name].types])))
                 assert 0 < choice.grid <= processors
-                assert choice.cut <= choice.tiles
-                if choice.cut:
-                    share = choice.cut * choice.panels / choice.grid
+                assert choice.split_tiles <= choice.tiles
+                if choice.split_tiles:
+                    share = choice.split_tiles * choice.panels / choice.grid
                     assert share >= min(gemm_blocks.LEAST, choice.panels)
                     assert share < 2 * choice.panels  # so that a block leaves two partial tiles at most
 
@@ -192,22 +192,22 @@ class TestChoice:
 
     def test_shares(self):
         """first_panel and block_of of tile_scheduler.cuh, in Python: they agree about the block of every panel."""
-        for cut, panels, grid in ((1, 512, 64), (4, 513, 132), (64, 125, 132), (248, 512, 132), (3, 9, 3), (5, 7, 4)):
-            share, longer = divmod(cut * panels, grid)
+        for split, panels, grid in ((1, 512, 64), (4, 513, 132), (64, 125, 132), (248, 512, 132), (3, 9, 3), (5, 7, 4)):
+            share, longer = divmod(split * panels, grid)
             begins = [block * share + min(block, longer) for block in range(grid + 1)]
-            assert begins[-1] == cut * panels
+            assert begins[-1] == split * panels
             slots = set()
-            for panel in range(cut * panels):
+            for panel in range(split * panels):
                 in_longer = longer * (share + 1)
                 block = panel // (share + 1) if panel < in_longer else longer + (panel - in_longer) // share
                 assert begins[block] <= panel < begins[block + 1]
                 slots.add((block + panel // panels, panel // panels))
             assert len({slot for slot, _ in slots}) == len(slots)  # no two partial tiles share one
-            assert max(slot for slot, _ in slots) < cut + grid
+            assert max(slot for slot, _ in slots) < split + grid
 
     def test_batches_are_not_split(self):
-        assert all(choose("f32_best", 512, 512, 5000, batch=batch).cut == 0 for batch in (2, 3, 50))
-        assert choose("f32_best", 512, 512, 5000).cut
+        assert all(choose("f32_best", 512, 512, 5000, batch=batch).split_tiles == 0 for batch in (2, 3, 50))
+        assert choose("f32_best", 512, 512, 5000).split_tiles
 
     def test_schedule_has_the_fields_of_the_struct(self):
         text = pysimd.sources.read("gpu_kernels/ladder/tile_scheduler.cuh")
@@ -218,10 +218,12 @@ class TestChoice:
         assert fields[:4] == ["workspace", "barrier_counter", "tiles", "panels"]
         assert fields[4:] == ["split_tiles", "share", "longer", "group", "one, zero"]
         assert gemm_blocks.SCHEDULE.itemsize == 8 * len(fields)
-        given = gemm_blocks.fields("f32", tiles=50, panels=7, cut=3, grid=4, group=8, work=64, word=16).view(np.int64)
+        given = gemm_blocks.fields(
+            "f32", tiles=50, panels=7, split_tiles=3, grid=4, group=8, workspace=64, barrier_counter=16
+        ).view(np.int64)
         assert given[:-1].tolist() == [64, 16, 50, 7, 3, 5, 1, 8]
         assert given[-1:].view(np.float32).tolist() == [1, 0]
-        given = gemm_blocks.fields("i8i32", tiles=50, panels=7, cut=3, grid=4, group=8).view(np.int64)
+        given = gemm_blocks.fields("i8i32", tiles=50, panels=7, split_tiles=3, grid=4, group=8).view(np.int64)
         assert given[-1:].view(np.int32).tolist() == [1, 0]
         block = ladder_table.BY_NAME["bf16_best"].tensor_blocks[0]
         grid, schedule = gemm_tensor._schedule(block, 5, 2, 1000, 3000, 132)

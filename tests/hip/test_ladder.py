@@ -29,7 +29,7 @@ def test_all_of_the_documents_are_portable():
 
 @pytest.mark.parametrize("index", range(15), ids=lambda i: ladder_table.RUNGS[i].name)
 def test_rung(index, rng):
-    """One tile that sticks out of C, several turns of k with a tail, alpha, beta and C."""
+    """One edge tile, several panels of k with a remainder, alpha, beta and C."""
     row = RUNGS[index]
     target = TARGETS[index % len(TARGETS)]
     m, k, n = row.bm - 5, 2 * (row.bk or 8) + 3, row.bn // 2 + 1

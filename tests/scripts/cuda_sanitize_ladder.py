@@ -39,8 +39,8 @@ def launches(rung, rng) -> int:
         c = random_result(rng, result, (m, n))
         check(on_host(rung(on_gpu(a), on_gpu(b))), rung.types, a, b, roundings=rung.roundings)
         check(on_host(rung(on_gpu(a), on_gpu(b), on_gpu(c), beta=1)), rung.types, a, b, c, roundings=rung.roundings)
-        turned = (on_gpu(np.ascontiguousarray(x.T)) for x in (a, b))
-        check(on_host(rung(*turned, trans_a=True, trans_b=True)), rung.types, a, b, roundings=rung.roundings)
+        transposed = (on_gpu(np.ascontiguousarray(x.T)) for x in (a, b))
+        check(on_host(rung(*transposed, trans_a=True, trans_b=True)), rung.types, a, b, roundings=rung.roundings)
         done += 3
     a, b = moderate(rng, operand, (3, 35, 20)), moderate(rng, operand, (20, 36))
     out = on_gpu(np.zeros((3, 36, 35), result)).swapaxes(1, 2)

@@ -24,7 +24,7 @@ class GuardedMemory:
 
     def _at(self, offset: int, x: np.ndarray) -> np.ndarray:
         usable = self._bytes[PAGE : PAGE + self.size]
-        usable[...] = 0xFF  # NaN, -1 or 255 beside the array
+        usable[...] = 0xFF  # NaN, -1 or 255 around the array
         view = usable[offset : offset + x.nbytes].view(x.dtype).reshape(x.shape)
         view[...] = x
         return view

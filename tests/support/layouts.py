@@ -61,7 +61,7 @@ def misaligned(x):
 
 
 def fractional_strides(x):
-    """A field of packed records: the strides are no whole number of elements."""
+    """A field of packed records: the strides are no multiple of the element size."""
     records = np.zeros(x.shape, np.dtype([("before", "u1"), ("x", x.dtype)]))
     records["x"][...] = x
     return records["x"]

@@ -13,7 +13,7 @@ SUPPORT = Path(__file__).parent
 
 
 def run_python(*arguments: str, timeout: float = 600, **environment: str) -> subprocess.CompletedProcess:
-    """``python *arguments`` with these environment variables beside the present ones; output is captured as text.
+    """``python *arguments`` with these environment variables added to the present ones; output is captured as text.
 
     PYSIMD_ISA and PYSIMD_NUM_THREADS of this process are not passed on. The helpers in tests/support can be imported.
     """

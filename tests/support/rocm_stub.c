@@ -1,7 +1,7 @@
 /* rocm_stub.c: as much of AMD's HIP runtime as CuPy asks for in our calls, on the host's own memory.
  *
  * Compilation goes to a real hiprtc (libamdhip64.so.5); a launch goes to the function that stub_on_launch() was given,
- * which executes the kernel in the simulator. Every other function that CuPy's wheel links against is generated beside
+ * which executes the kernel in the simulator. Every other function that CuPy's wheel links against is generated next to
  * this file and fails with hipErrorNotSupported (rocm_stub.py).
  */
 #define _GNU_SOURCE
@@ -143,7 +143,7 @@ int hipModuleLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz,
     return on_launch ? on_launch(f->code, f->name, grid, block, lds, arguments) : INVALID_VALUE;
 }
 
-/* --- hiprtc: the real one, told for which target --- */
+/* --- hiprtc: the real one, with the target as an option --- */
 
 static void* real(const char* name) {
     static void* library;

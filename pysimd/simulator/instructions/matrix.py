@@ -109,12 +109,12 @@ def _mfma(instruction: Instruction, machine: Machine) -> Step:
     def step(g: Gang) -> None:
         left = np.empty((g.count, shape.blocks, shape.m, shape.k), _STORAGE["f32" if storage == "bf16" else storage])
         right = np.empty((g.count, shape.blocks, shape.k, shape.n), left.dtype)
-        sums = np.empty((g.count, shape.blocks, shape.m, shape.n), dtype)
+        acc = np.empty((g.count, shape.blocks, shape.m, shape.n), dtype)
         left[:, place.block, place.outer, place.k] = elements(g, a, storage, each)
         right[:, place.block, place.k, place.outer] = elements(g, b, storage, each)
         at = (slice(None), place.sum_block, place.row, place.column)
-        sums[at] = operand_words(g, c, place.row.shape[1]).view(dtype)
-        write_words(g, result, np.ascontiguousarray(product(left, right, sums, storage == "f32")[at]).view(np.uint32))
+        acc[at] = operand_words(g, c, place.row.shape[1]).view(dtype)
+        write_words(g, result, np.ascontiguousarray(product(left, right, acc, storage == "f32")[at]).view(np.uint32))
 
     return step
 
@@ -171,9 +171,9 @@ def _wmma(instruction: Instruction, machine: Machine) -> Step:
 
     def step(g: Gang) -> None:
         left, right = (spread(g, x, y) for x, y in zip((a, b), storages, strict=True))
-        sums = np.empty((g.count, 16, 16), dtype)
-        sums[at] = operand_words(g, c, 8).view(dtype)
-        total = product(left, right.swapaxes(1, 2), sums, fused=False)
+        acc = np.empty((g.count, 16, 16), dtype)
+        acc[at] = operand_words(g, c, 8).view(dtype)
+        total = product(left, right.swapaxes(1, 2), acc, fused=False)
         write_words(g, result, np.ascontiguousarray(total[at]).view(np.uint32))
 
     return step

@@ -63,7 +63,7 @@ KERNEL convert(const float* x, int* truncated, unsigned* positive, half* narrow,
     }
 }
 
-// Every thread takes another number of turns.
+// Every thread runs another number of iterations.
 KERNEL collatz(const unsigned* start, int* steps, int n) {
     int i = INDEX;
     if (i >= n) return;
@@ -76,7 +76,7 @@ KERNEL collatz(const unsigned* start, int* steps, int n) {
     steps[i] = count;
 }
 
-// Every wave takes another number of turns: the branch is scalar.
+// Every wave runs another number of iterations: the branch is scalar.
 KERNEL waves_part(int* out, int n) {
     int wave = __builtin_amdgcn_readfirstlane(THREAD / WAVE), sum = 0;
     for (int i = 0; i <= wave; ++i) sum += i * n + BLOCK;
@@ -118,15 +118,15 @@ KERNEL where(int* out) {
     out[block * threads + (z * high + y) * wide + x] = (bz << 20) + (by << 16) + (bx << 12) + (z << 8) + (y << 4) + x;
 }
 
-// 4 by 4 products of packed halves, as a microkernel does them.
+// 4 by 4 products of packed f16, as a microkernel computes them.
 typedef half half2 __attribute__((ext_vector_type(2)));
 KERNEL tile(const half2* a, const half2* b, half2* c, int k_size) {
     int i = INDEX;
-    half2 sums[4][2];
+    half2 acc[4][2];
 #pragma unroll
     for (int r = 0; r < 4; ++r)
 #pragma unroll
-        for (int s = 0; s < 2; ++s) sums[r][s] = half2{0, 0};
+        for (int s = 0; s < 2; ++s) acc[r][s] = half2{0, 0};
     for (int k = 0; k < k_size; ++k) {
         const half2 *x = a + 2 * ((i64)i * k_size + k), *y = b + 2 * ((i64)i * k_size + k);
         half2 column[2] = {x[0], x[1]}, row[2] = {y[0], y[1]};
@@ -135,11 +135,11 @@ KERNEL tile(const half2* a, const half2* b, half2* c, int k_size) {
             half one = column[r / 2][r % 2];
 #pragma unroll
             for (int s = 0; s < 2; ++s)
-                sums[r][s] = __builtin_elementwise_fma(half2{one, one}, row[s], sums[r][s]);
+                acc[r][s] = __builtin_elementwise_fma(half2{one, one}, row[s], acc[r][s]);
         }
     }
 #pragma unroll
     for (int r = 0; r < 4; ++r)
 #pragma unroll
-        for (int s = 0; s < 2; ++s) c[(i64)i * 8 + 2 * r + s] = sums[r][s];
+        for (int s = 0; s < 2; ++s) c[(i64)i * 8 + 2 * r + s] = acc[r][s];
 }

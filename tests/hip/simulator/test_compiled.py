@@ -108,7 +108,7 @@ def test_lanes_take_different_numbers_of_turns(target, rng):
 
 
 def test_waves_take_different_numbers_of_turns(target):
-    """Waves part at a branch, and meet again at its end."""
+    """Waves diverge at a branch, and reconverge at its end."""
     out = np.full((3, 256), -1, np.int32)
     run(target, "waves_part", out, 11, grid=(3,), block=(256,))
     wave = np.arange(256) // amd_waves.wave_size(target)

@@ -141,10 +141,10 @@ def test_a_dropped_tail_is_seen():
 
 
 def test_the_wrong_way_at_a_branch():
-    """The loop is left after its first turn."""
+    """The loop is left after its first iteration."""
     tile = Tile("gfx906")
     number = [x.target < i for i, x in enumerate(tile.code.instructions["tile"]) if x.target is not None].index(True)
-    turned = {"scc0": "scc1", "scc1": "scc0"}
+    opposite = {"scc0": "scc1", "scc1": "scc0"}
     back = [x.mnemonic for x in tile.code.instructions["tile"] if x.target is not None][number]
-    code = planted(tile.code, "tile", back, back[:-4] + turned[back[-4:]])
+    code = planted(tile.code, "tile", back, back[:-4] + opposite[back[-4:]])
     assert not np.array_equal(tile.run(code), tile.want)

@@ -30,7 +30,7 @@ def random_registers(gang, rng) -> None:
 
 
 def fma(a, b, c):
-    """By extended precision, whose 64 bits of fraction leave no double rounding that these operands meet."""
+    """By extended precision, whose 64 bits of fraction leave no double rounding with these operands."""
     return (a.astype(np.longdouble) * b.astype(np.longdouble) + c.astype(np.longdouble)).astype(np.float32)
 
 

@@ -198,7 +198,7 @@ def _work(row: ladder_table.Rung, product: Product) -> Work:
 def _loadable(row: ladder_table.Rung, a, b, c0, c):
     """A and B, or copies in a layout that the rung's producers can load."""
     if a.shape[-1] >= MOST_K:
-        raise ShapeError(f"{row.name} sums fewer than 2**31 products, k is {a.shape[-1]}: take smem_dbuf")
+        raise ShapeError(f"{row.name} adds fewer than 2**31 products, k is {a.shape[-1]}: take smem_dbuf")
     call_operands = CallOperands(a, b, c0, c)
     fits, copied = gemm_launches.copied_by_feeds, _other_major
     if row.loads_by_tma:
@@ -229,8 +229,8 @@ _PRODUCERS = 128
 def _persistent(
     row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int, gemm: Argument
 ) -> _Part:
-    """A grid of as many blocks as the device runs at a time; where tiles are cut, a second launch adds their parts, or
-    the blocks do."""
+    """A grid of as many persistent blocks as the device runs at a time. Where tiles are split along k, a second launch
+    adds the partial tiles, or the blocks do."""
     device = current_device()
     group = {"f32": 1, "f16": 2, "i8i32": 4}[row.types]
     choice = schedule.choose(row, _blocks(row, device), products, m, n, k, group, multiprocessors(device))
@@ -238,23 +238,23 @@ def _persistent(
     function = _function(row.name, layout_a, layout_b, device, block, choice.fused_fixup)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
     maps = tensor.maps_along_rows(block, row.bk, products, gemm) if row.loads_by_tma else ()
-    slots = (*([Slot(0, SCRATCH)] if choice.cut else []), *([Slot(1, COUNTER)] if choice.fused_fixup else []))
-    cut = Argument(schedule.schedule(row.types, choice).view(np.int64), slots)
+    slots = (*([Slot(0, SCRATCH)] if choice.split_tiles else []), *([Slot(1, COUNTER)] if choice.fused_fixup else []))
+    fields = Argument(schedule.schedule(row.types, choice).view(np.int64), slots)
     threads = (row.threads + _PRODUCERS,)
-    launches = [KernelLaunch(function, (choice.grid,), threads, (gemm, cut, *maps), shared, choice.fused_fixup)]
-    if not choice.cut:
+    launches = [KernelLaunch(function, (choice.grid,), threads, (gemm, fields, *maps), shared, choice.fused_fixup)]
+    if not choice.split_tiles:
         return _Part(launches)
     if not choice.fused_fixup:
         add = _fixup_function(row.name, block, device)
-        launches.append(KernelLaunch(add, (choice.cut * area // 1024,), (256,), (gemm, cut)))
-    return _Part(launches, 4 * (choice.cut + choice.grid) * area, choice.fused_fixup)
+        launches.append(KernelLaunch(add, (choice.split_tiles * area // 1024,), (256,), (gemm, fields)))
+    return _Part(launches, 4 * (choice.split_tiles + choice.grid) * area, choice.fused_fixup)
 
 
 def _tensor(
     row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int, gemm: Argument
 ) -> _Part:
-    """Blocks, or clusters of them, for which the tensor memory accelerator brings panels; before, where a rung splits
-    its operands, launches that write their parts."""
+    """Blocks, or clusters of them, whose panels the tensor memory accelerator loads. Where a rung splits its operands
+    (tf32x3), launches before that one write their high and low parts."""
     device = current_device()
     processors = multiprocessors(device)
     block = tensor.choose(row.tensor_blocks, m, n, k, products, processors)
