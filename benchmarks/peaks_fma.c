@@ -1,9 +1,9 @@
 /* peaks_fma: multiply-add loops that benchmarks/peaks.py compares the package's peaks with; nothing of the package is used.
  *
  * contract  each function runs n steps of CHAINS independent multiply-adds, sum = x * y + sum, enough of them to hide
- *           their latency, and returns a number that depends on all of them. x and y come from memory that the compiler
- *           cannot know, and x might be another one each time, as far as it is told. NAME_macs: multiply-adds of a step.
- * build     cc -O2 -shared -fPIC; every function brings its own instruction set
+ *           their latency, and returns a number that depends on all of them. x and y come from memory whose
+ *           contents the compiler cannot know, and x may change from step to step. NAME_macs: multiply-adds of a step.
+ * build     cc -O2 -shared -fPIC; every function has its own target attribute
  */
 #include <immintrin.h>
 #include <stdint.h>

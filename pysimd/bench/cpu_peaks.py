@@ -1,4 +1,4 @@
-"""Peaks of one core of this machine: independent multiply-adds in registers (cpu_kernels/peak.h), and loads of the same
+"""Peaks of one core of this machine: independent multiply-adds in registers (cpu_kernels/templates/peak.h), and loads of the same
 vectors from each cache and from memory."""
 
 from __future__ import annotations

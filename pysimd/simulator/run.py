@@ -202,7 +202,8 @@ def _run_blocks(program: Program, gang: Gang, executed: _Executed) -> None:
 
 
 def _run_to_barrier(program: Program, gangs: list[Gang], executed: _Executed) -> list[Gang]:
-    """The gangs that wait at a barrier when no gang can go on. The gang furthest behind runs until it reaches the instruction of another."""
+    """The gangs that wait at a barrier when no gang can go on. The gang furthest behind runs until it
+    reaches the instruction of another."""
     ready, waiting = list(gangs), []
     while ready:
         place = min(x.pc for x in ready)
