@@ -104,38 +104,34 @@ def static(report: Report) -> str:
     return "\n".join(record.table(["kernel", "computed", *targets], rows))
 
 
-def text(cpu: Report, h200: Report, hip: Report) -> str:
+def machine_section(kind: str, name: str, whole: str, scale: float, prefix: str) -> list[str]:
+    """The kernels and the peaks of a measured CPU or GPU; ``name`` is that of its files in benchmarks/results."""
+    report = recorded(name)
+    return [
+        f"### A {kind}: {device(report)}",
+        "",
+        f"{whole}. {prefix}OP/s for integers.",
+        "",
+        measured(report, scale, f"{prefix}FLOP/s"),
+        "",
+        f"![rooflines of the {kind}](../benchmarks/results/rooflines_{name}.png)",
+        "",
+        "Its peaks:",
+        "",
+        peaks(report, scale, f"{prefix}FLOP/s"),
+        "",
+        agreement(record.read(f"peaks_{name}")),
+        "",
+    ]
+
+
+def text() -> str:
+    hip = recorded("hip")
     stores = sum(row.counted["stores"] + row.counted["spills"] for row in hip.rows if row.counted)
     return "\n".join(
         [
-            f"### A CPU: {device(cpu)}",
-            "",
-            "One core. GOP/s for integers.",
-            "",
-            measured(cpu, 1, "GFLOP/s"),
-            "",
-            "![rooflines of the CPU](../benchmarks/results/rooflines_cpu.png)",
-            "",
-            "Its peaks:",
-            "",
-            peaks(cpu, 1, "GFLOP/s"),
-            "",
-            agreement(record.read("peaks_cpu")),
-            "",
-            f"### A GPU: {device(h200)}",
-            "",
-            "The whole device. TOP/s for integers.",
-            "",
-            measured(h200, 1000, "TFLOP/s"),
-            "",
-            "![rooflines of the GPU](../benchmarks/results/rooflines_h200.png)",
-            "",
-            "Its peaks:",
-            "",
-            peaks(h200, 1000, "TFLOP/s"),
-            "",
-            agreement(record.read("peaks_h200")),
-            "",
+            *machine_section("CPU", "cpu", "One core", 1, "G"),
+            *machine_section("GPU", "h200", "The whole device", 1000, "T"),
             "### HIP, compiled and counted",
             "",
             "Multiply-add and load instructions of an iteration of the hot loop, for each target; then the element "
@@ -152,7 +148,7 @@ def recorded(name: str) -> Report:
 
 def rendered(page: str) -> str:
     """The page with what was recorded."""
-    return record.replaced(page, text(*map(recorded, ("cpu", "h200", "hip"))))
+    return record.replaced(page, text())
 
 
 def main() -> None:

@@ -1,5 +1,5 @@
-"""Peaks of one core of this machine: independent multiply-adds in registers (cpu_kernels/templates/peak.h), and loads of the same
-vectors from each cache and from memory."""
+"""Peaks of one core of this machine: independent multiply-adds in registers (cpu_kernels/templates/peak.h), and
+loads of the same vectors from each cache and from memory."""
 
 from __future__ import annotations
 

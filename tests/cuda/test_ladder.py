@@ -7,6 +7,7 @@ import cuda_arrays
 import numpy as np
 import pytest
 from cases import SEED
+from reference import narrow, wide
 
 import pysimd
 
@@ -37,16 +38,10 @@ def covering(seed: int) -> list[tuple[int, int, int]]:
     return [tuple(int(x) for x in row) for row in zip(*columns, strict=True)] + [(1, 4097, 1), (4097, 1, 33)]
 
 
-def narrow(x, types):
-    """Floats as the operand type of a family: bfloat16 truncated, as its bits."""
-    if types == "bf16f32":
-        return (x.view(np.uint32) >> 16).astype(np.uint16)
-    return x.astype(pysimd.dtypes.FAMILIES[types].a)
-
-
-def wide(x):
-    """The same in float64."""
-    return (x.astype(np.uint32) << 16).view(np.float32).astype(np.float64) if x.dtype == np.uint16 else x.astype(float)
+def operand_dtype(types):
+    """Of CuPy arrays: bfloat16 is uint16."""
+    name = pysimd.dtypes.FAMILIES[types].a
+    return np.dtype("uint16" if name == "bfloat16" else name)
 
 
 def random(rng, shape, types="f32"):
@@ -54,13 +49,13 @@ def random(rng, shape, types="f32"):
     import cupy
 
     x = rng.standard_normal(shape, dtype=np.float32)
-    return narrow(cupy.where(cupy.abs(x) < 0.125, cupy.float32(0.625), x), types)
+    return narrow(cupy.where(cupy.abs(x) < 0.125, cupy.float32(0.625), x), operand_dtype(types))
 
 
 def full(shape, value, types):
     import cupy
 
-    return narrow(cupy.full(shape, value, np.float32), types)
+    return narrow(cupy.full(shape, value, np.float32), operand_dtype(types))
 
 
 def check_result(roundings, result, a, b, c=None, alpha=1.0, beta=0.0):
@@ -68,7 +63,7 @@ def check_result(roundings, result, a, b, c=None, alpha=1.0, beta=0.0):
     right."""
     import cupy
 
-    a, b = wide(a), wide(b)
+    a, b = wide(a, np.float64), wide(b, np.float64)
     expected, magnitude = alpha * (a @ b), abs(alpha) * (abs(a) @ abs(b))
     if beta != 0:
         expected, magnitude = expected + beta * c, magnitude + abs(beta * c.astype(np.float64))
@@ -224,7 +219,7 @@ def test_special_values(rung, gpu_rng):
     a, b = random(gpu_rng, (70, 40), rung.types), random(gpu_rng, (40, 70), rung.types)
     for x, i, j, value in ((a, 3, 5, np.nan), (b, 7, 9, np.inf), (a, 60, 39, -np.inf)):
         x[i, j] = full((), value, rung.types)
-    result, expected = rung(a, b), wide(a) @ wide(b)
+    result, expected = rung(a, b), wide(a, np.float64) @ wide(b, np.float64)
     if rung.name == "tf32x3":  # an infinity has no second part: it may come out as NaN
         result[cupy.isinf(expected) & cupy.isnan(result)] = expected[cupy.isinf(expected) & cupy.isnan(result)]
     assert (cupy.isnan(result) == cupy.isnan(expected)).all()

@@ -1,8 +1,9 @@
-"""``python first_use.py PROCESSES [SEED]``: the first calls of a process, made by 8 threads at once.
+"""The first calls of a process, made by 8 threads at once:
+``PYTHONPATH=tests/support python tests/scripts/first_use.py PROCESSES [SEED]``.
 
 Every process is a new interpreter. Its threads wait at a barrier, then read the table, detect the CPU, open the door
-and time the kernels all at the same moment, each through other public calls. ``python first_use.py --here SEED`` is one
-such process; it ends with status 1 if a result is wrong. test_door.py runs a few.
+and time the kernels all at the same moment, each through the public calls in another order. ``--here SEED`` is one such
+process; it ends with status 1 if a result is wrong. test_door.py runs a few.
 """
 
 import subprocess
@@ -12,6 +13,7 @@ import traceback
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from reference import narrow, wide
 
 import pysimd
 from pysimd import dtypes
@@ -23,11 +25,7 @@ LARGE = 60
 
 def integers(rng: np.random.Generator, name: str, *shape: int) -> np.ndarray:
     """Small integers, of which every type holds the products and their sums exactly."""
-    dtype = dtypes.dtype_of(name)
-    values = rng.integers(0, 5, shape)
-    if dtype.name == "uint16":  # the bits of bfloat16
-        return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
-    return values.astype(dtype)
+    return narrow(rng.integers(0, 5, shape).astype(np.float32), dtypes.dtype_of(name))
 
 
 def calls(rng: np.random.Generator, types: str) -> Iterator[tuple[str, Callable[[], np.ndarray], np.ndarray]]:
@@ -38,7 +36,7 @@ def calls(rng: np.random.Generator, types: str) -> Iterator[tuple[str, Callable[
     a, b = integers(values, family.a, 4, 4), integers(values, family.b, 4, 4)
     many_a, many_b = integers(values, family.a, LARGE, 16, 16), integers(values, family.b, LARGE, 16, 16)
     c = integers(values, family.c, 4, 4)
-    product, many = exact(a, b), exact(many_a, many_b)
+    product, many = exact(a) @ exact(b), exact(many_a) @ exact(many_b)
 
     def bound():
         result = c.copy()
@@ -49,20 +47,13 @@ def calls(rng: np.random.Generator, types: str) -> Iterator[tuple[str, Callable[
     yield "matmul, large", lambda: pysimd.matmul(many_a, many_b, **named), many
     yield "matmul, threads=2", lambda: pysimd.matmul(many_a, many_b, threads=2, **named), many
     yield "matmul, kernel=", lambda: pysimd.matmul(a, b, kernel=name), product
-    yield "gemm", lambda: pysimd.gemm(a, b, c, alpha=2, beta=3, **named), 2 * product + 3 * exact_values(c)
-    yield "a kernel's call", lambda: pysimd.kernel(name)(a, b, c), product + exact_values(c)
-    yield "a bound call", bound, product + exact_values(c)
+    yield "gemm", lambda: pysimd.gemm(a, b, c, alpha=2, beta=3, **named), 2 * product + 3 * exact(c)
+    yield "a kernel's call", lambda: pysimd.kernel(name)(a, b, c), product + exact(c)
+    yield "a bound call", bound, product + exact(c)
 
 
-def exact_values(x: np.ndarray) -> np.ndarray:
-    """The values as int64; uint16 holds the bits of bfloat16."""
-    if x.dtype.name == "uint16":
-        x = (x.astype(np.uint32) << 16).view(np.float32)
-    return x.astype(np.int64)
-
-
-def exact(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return exact_values(a) @ exact_values(b)
+def exact(x: np.ndarray) -> np.ndarray:
+    return wide(x, np.int64)
 
 
 def here(seed: int) -> int:

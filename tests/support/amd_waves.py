@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 
 from pysimd import simulator
-from pysimd.errors import UnavailableError
 from pysimd.simulator.assembly import parse
 from pysimd.simulator.counts import Traffic
 from pysimd.simulator.gang import EXEC, VCC, Gang, Shared
@@ -16,15 +15,6 @@ from pysimd.simulator.memory import LocalMemory, Memory
 WAVES = 2
 
 PROBES = (Path(__file__).parents[1] / "hip" / "simulator" / "probes.hip").read_text()
-
-
-def missing() -> str:
-    """Why there is no compiler; empty if there is one."""
-    try:
-        simulator.toolchain()
-    except UnavailableError as error:
-        return str(error)
-    return ""
 
 
 def wave_size(target: str) -> int:

@@ -22,9 +22,7 @@ def random_operand(rng: np.random.Generator, dtype: np.dtype, shape: tuple[int, 
         return np.where(rng.random(shape) < 0.25, extremes, values)
     values = rng.standard_normal(shape)
     values = np.where(np.abs(values) < 1e-6, 1.0, values)
-    if dtype.name == "uint16":
-        return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
-    return np.asarray(values.astype(dtype))
+    return narrow(values.astype(np.float32), dtype) if dtype.name == "uint16" else np.asarray(values.astype(dtype))
 
 
 def moderate(rng, dtype: np.dtype, shape) -> np.ndarray:
@@ -52,9 +50,16 @@ def random_result(rng: np.random.Generator, dtype: np.dtype, shape: tuple[int, .
     return random_operand(rng, dtype, shape)
 
 
-def wide(x: np.ndarray, dtype) -> np.ndarray:
-    """The values of ``x`` in a type wide enough for exact products; uint16 holds the bits of bfloat16."""
-    x = np.asarray(x)
+def narrow(x, dtype: np.dtype):
+    """float32 values (NumPy or CuPy) as the dtype of an operand; uint16 gets the bits of bfloat16, truncated."""
+    if dtype.name == "uint16":
+        return (x.view(np.uint32) >> 16).astype(np.uint16)
+    return x.astype(dtype)
+
+
+def wide(x, dtype):
+    """The values of ``x`` (NumPy or CuPy) in a type wide enough for exact products; uint16 holds the bits of bfloat16.
+    Written apart from ``pysimd.dtypes``, since ``check`` relies on it."""
     if x.dtype.name == "uint16":
         x = (x.astype(np.uint32) << 16).view(np.float32)
     return x.astype(dtype)

@@ -5,10 +5,11 @@ import struct
 import amd_waves
 import numpy as np
 import pytest
+from hip_machine_code import missing
 
 from pysimd import simulator
 
-pytestmark = pytest.mark.skipif(bool(amd_waves.missing()), reason=amd_waves.missing() or "nothing")
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "nothing")
 
 THREADS = 128
 

@@ -3,15 +3,15 @@
 import re
 import struct
 
-import amd_waves
 import numpy as np
 import pytest
 from amd_waves import probes
+from hip_machine_code import missing
 
 from pysimd import simulator
 from pysimd.simulator import AccessError, CodeObject, RaceError, UndefinedRead
 
-pytestmark = pytest.mark.skipif(bool(amd_waves.missing()), reason=amd_waves.missing() or "nothing")
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "nothing")
 
 TARGETS = ("gfx906", "gfx942", "gfx1100", "gfx1200")
 

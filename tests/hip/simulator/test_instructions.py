@@ -4,6 +4,7 @@ import amd_waves
 import numpy as np
 import pytest
 from amd_waves import Registers, new_gang, pack, step
+from hip_machine_code import missing
 
 from pysimd import simulator
 from pysimd.simulator import instructions
@@ -631,7 +632,7 @@ def test_what_is_not_known_is_refused(line, target, why):
         step(new_gang(target), target, line)
 
 
-@pytest.mark.skipif(bool(amd_waves.missing()), reason=amd_waves.missing() or "nothing")
+@pytest.mark.skipif(bool(missing()), reason=missing() or "nothing")
 @pytest.mark.parametrize("target", ALL)
 def test_the_assembler_knows_what_is_tested_here(target):
     """A table of instructions that do not exist would prove nothing."""

@@ -5,6 +5,7 @@ import struct
 import amd_waves
 import numpy as np
 import pytest
+from hip_machine_code import missing
 
 from pysimd import simulator
 from pysimd.errors import OptionError, UnavailableError
@@ -12,7 +13,7 @@ from pysimd.simulator import LaunchError, compilers, run
 from pysimd.simulator.assembly import instructions_of, parse
 from pysimd.simulator.errors import SimulationError
 
-needs_compiler = pytest.mark.skipif(bool(amd_waves.missing()), reason=amd_waves.missing() or "nothing")
+needs_compiler = pytest.mark.skipif(bool(missing()), reason=missing() or "nothing")
 
 FILL = """
 typedef int (*unused)(int);

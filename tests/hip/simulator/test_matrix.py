@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from amd_waves import WAVES, missing, new_gang, source, step
+from amd_waves import WAVES, new_gang, source, step
+from hip_machine_code import missing
 
 from pysimd import simulator
 from pysimd.simulator.instructions.matrix import mfma_shape

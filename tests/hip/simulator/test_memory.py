@@ -4,6 +4,7 @@ import amd_waves
 import numpy as np
 import pytest
 from amd_waves import WAVES, Registers, new_gang, step
+from hip_machine_code import missing
 
 from pysimd import simulator
 from pysimd.simulator import AccessError, Memory, RaceError, UndefinedRead
@@ -391,7 +392,7 @@ class TestUndefined:
             step(gang, "gfx906", "v_readfirstlane_b32 s0, v7")
 
 
-@pytest.mark.skipif(bool(amd_waves.missing()), reason=amd_waves.missing() or "nothing")
+@pytest.mark.skipif(bool(missing()), reason=missing() or "nothing")
 @pytest.mark.parametrize(("target", "which"), BOTH)
 def test_the_assembler_knows_what_is_tested_here(target, which):
     lines = [f"{x[which]} v[0:3], v[8:9], off".replace("v[0:3]", registers(0, x[3])) for x in LOADS]
