@@ -165,7 +165,7 @@ class LocalMemory:
     """LDS of all blocks that run together, and which wave of each block read or wrote each byte since the barrier.
 
     Any alignment: AMD's runtime lets the hardware take unaligned addresses, and compilers count on it (eight adjacent
-    halves are one load of 16 bytes wherever they lie).
+    f16 are one load of 16 bytes wherever they lie).
     """
 
     _NOBODY, _SEVERAL = 0, -1
@@ -198,7 +198,7 @@ class LocalMemory:
         self._refuse((writer != self._NOBODY) & (writer != me), "loads", "wrote", at, waves)
         alone = (reader == self._NOBODY) | (reader == me)
         self._reader[index] = np.where(alone, me, self._SEVERAL)
-        self._reader[index[self._reader[index] != me]] = self._SEVERAL  # waves that run side by side
+        self._reader[index[self._reader[index] != me]] = self._SEVERAL  # waves that run concurrently
         return self.data[index]
 
     def store(self, blocks: np.ndarray, at: np.ndarray, values: np.ndarray, waves: np.ndarray) -> None:

@@ -1,7 +1,7 @@
 """HIP kernels in the simulator: the host's part of a call as on a GPU, NumPy arrays for its memory.
 
 Launch after launch, what runs is the machine code that a compiler made for the target. It is slow, says nothing of
-time, and is never taken in place of a GPU: only ``MicroKernel.simulate`` comes here.
+time, and never replaces a GPU: only ``MicroKernel.simulate`` comes here.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from pysimd.simulator.errors import UnsupportedInstruction
 from pysimd.simulator.gang import Gang
 
 Step = Callable[[Gang], object]
-"""Does one instruction. What it returns is None, or an event that ``run.py`` knows."""
+"""Executes one instruction; returns None, or an event that ``run.py`` handles."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ class End(Event):
 
 
 class Barrier(Event):
-    """The waves wait until all others of their blocks have come as far."""
+    """The waves wait until all others of their blocks have arrived."""
 
 
 @dataclass(frozen=True)

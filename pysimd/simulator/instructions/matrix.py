@@ -37,7 +37,7 @@ def decoder(mnemonic: str) -> Decoder | None:
 
 @dataclass(frozen=True)
 class Shape:
-    """``blocks`` products of m x k by k x n, done by one instruction."""
+    """``blocks`` products of m x k by k x n, computed by one instruction."""
 
     m: int
     n: int

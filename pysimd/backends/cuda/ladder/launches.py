@@ -43,7 +43,7 @@ def _wide(operands: CallOperands, which: int, name: str, ld: int) -> bool:
 
 
 def row_major(c) -> bool:
-    """Whether a rung can write this C: adjacent columns. The transposed of a C with adjacent rows is such a one."""
+    """Whether a rung can write this C: adjacent columns. The transpose of a C with adjacent rows has them."""
     return c.shape[-1] <= 1 or c.strides[-1] == c.itemsize
 
 
@@ -56,7 +56,7 @@ def copied_by_feeds(operands: CallOperands, which: int) -> bool:
 
 
 def launches(row, a, b, c0, c, alpha: float, beta: float):
-    """What does ``c = alpha a @ b + beta c0`` with a rung of the table: for each launch the layouts of A and B, how
+    """Launches of ``c = alpha a @ b + beta c0`` by a rung of the table: for each the layouts of A and B, how
     many products, and the Gemm. C is row-major, ``layout`` is known for A and B, ``c0`` may be None; a launch has one
     dimension of the batch."""
     operands = CallOperands(a, b, c0, c)

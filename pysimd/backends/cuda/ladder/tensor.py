@@ -12,11 +12,11 @@ from pysimd.backends.gpu.plans import SCRATCH, Argument, Slot
 from pysimd.gpu_kernels.ladder_table import Rung, TensorBlock
 
 SWIZZLE = 128
-"""Bytes of memory of a row of a box: as wgmma.cuh wants them."""
+"""Bytes of a row of a box, as wgmma.cuh reads them."""
 
 
 GROUP = 16
-"""Rows of tiles, of 128 rows, that are walked together."""
+"""Rows of tiles, of 128 rows, taken together (grouped raster order)."""
 
 BY_MAP = 2
 """What c_vector of a Gemm is where the accelerator can store C."""
@@ -92,7 +92,7 @@ def _map_argument(made: np.ndarray, slot: Slot) -> Argument:
 
 
 def choose(blocks, m: int, n: int, k: int, products: int, processors: int) -> TensorBlock:
-    """The block whose rounds of tiles take the shortest time at its rate."""
+    """The block whose waves of tiles take the shortest time at its rate."""
 
     def time(block: TensorBlock) -> float:
         tiles = products * -(-m // (block.bm * block.cluster)) * -(-n // block.bn)
