@@ -8,17 +8,23 @@ from threading import RLock
 
 
 def once(function: Callable) -> Callable:
-    """``functools.cache`` with a lock around the call.
+    """``functools.cache``, but one thread computes a result while others wait for it.
 
     Threads that call a function of ``functools.cache`` for the first time at once may each compute a result and each
-    return its own. Kernels are compared by identity, so there must not be two of one name.
+    return its own. Kernels are compared by identity, so there must not be two of one name. The outer cache returns
+    known results without the lock.
     """
-    cached, lock = cache(function), RLock()
+    computed, lock = cache(function), RLock()
 
+    @cache
     @wraps(function)
     def call(*arguments):
         with lock:
-            return cached(*arguments)
+            return computed(*arguments)
 
-    call.cache_clear = cached.cache_clear
+    def cache_clear() -> None:
+        computed.cache_clear()
+        clear()
+
+    clear, call.cache_clear = call.cache_clear, cache_clear
     return call
