@@ -109,6 +109,7 @@ class Rung:
         fused_fixup: where C is small, the same launch adds the partial tiles.
         loads_by_tma: panels are loaded by TMA, MN-major only: a K-major operand is transposed by a copy first.
         splits_operands: a first launch writes the two parts of each operand.
+        packs_operands: TMA reads K-major operands only; a first launch packs others.
         stores_by_tma: C is stored by TMA.
         roundings: the error is at most ``(k + roundings) u |A| |B|``.
     """
@@ -135,6 +136,7 @@ class Rung:
     fused_fixup: bool = False
     loads_by_tma: bool = False
     splits_operands: bool = False
+    packs_operands: bool = False
     stores_by_tma: bool = False
     roundings: int = 3
     types: str = "f32"
@@ -149,6 +151,11 @@ class Rung:
     def macs(self) -> int:
         """Multiply-adds for one k, of the threads that share a tile."""
         return self.tm * self.tn
+
+    @property
+    def panel_bytes(self) -> int:
+        """Of one k of one row of a panel that TMA loads: both parts of split operands."""
+        return 8 if self.splits_operands else 1 if self.types == "i8i32" else 2
 
     @property
     def loads(self) -> int:
@@ -275,6 +282,16 @@ RUNGS = (
          roundings=15,
          new="3xTF32: f32 as the sum of two TF32 numbers, three tensor-core products, with an error like that of f32",
          covers=(), entry="{name}<{bn}, {stages}, {cluster}>"),
+    Rung("T10", "i8_wgmma", bm=128, bn=256, bk=128, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
+         types="i8i32",
+         tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, cluster=2, persistent=True, rate=1330,
+                                    least=1 << 38),
+                        TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=1300),
+                        TensorBlock(128, 128, stages=6, threads=384, persistent=True, rate=960),
+                        TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=690)),
+         packs_operands=True, stores_by_tma=True,
+         new="int8: 32 k a wgmma; operands that are not K-major are packed first",
+         covers=(), entry="{name}<{bn}, {stages}, {cluster}>"),
 )
 # fmt: on
 BY_NAME = {row.name: row for row in RUNGS}
@@ -307,9 +324,9 @@ def fixup_entry(row: Rung, block: Block) -> str:
     return f"{row.name}_fixup<{block.bm}, {block.bn}>"
 
 
-def split_entry(row: Rung, layout: str) -> str:
-    """The template instance that writes the two parts of an operand."""
-    return f"{row.name}_split<{layout}>"
+def pack_entry(row: Rung, layout: str) -> str:
+    """The template instance that writes the two parts, or the packed copy, of an operand."""
+    return f"{row.name}_{'split' if row.splits_operands else 'pack'}<{layout}>"
 
 
 def dynamic_shared_bytes(row: Rung, a: str, b: str, block: Block | TensorBlock | None = None) -> int:
@@ -317,11 +334,7 @@ def dynamic_shared_bytes(row: Rung, a: str, b: str, block: Block | TensorBlock |
     static shared memory."""
     if row.tensor_blocks:
         x = block or row.tensor_blocks[0]  # aligned to 1 KiB
-        return (
-            1024
-            + x.stages * row.bk * (x.bm + x.bn) * (8 if row.splits_operands else 2)
-            + (32 << 10) * row.stores_by_tma
-        )
+        return 1024 + x.stages * row.bk * (x.bm + x.bn) * row.panel_bytes + (32 << 10) * row.stores_by_tma
     if not row.stages and not row.blocks:
         return 0
     if row.line_pad is not None:

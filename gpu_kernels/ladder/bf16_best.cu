@@ -14,12 +14,12 @@
  * launch    384 threads a block, 128 of them producers; persistent grid, clusters of 2 or single blocks
  * smem      225 KiB dynamic and 64 bytes static
  */
-#include "wgmma_bf16.cuh"
+#include "wgmma_panels.cuh"
 
 template <Layout LA, Layout LB, int BN, int STAGES, int CLUSTER>
 __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(384, 1)
     bf16_best(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s,
               const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
               const __grid_constant__ TensorMap map_c) {
-    wgmma_gemm<Bf16<LA, LB, BN, STAGES, CLUSTER>>(p, s, map_a, map_b, &map_c);
+    wgmma_gemm<Panels<Bf16<LA, LB>, BN, STAGES, CLUSTER>>(p, s, map_a, map_b, &map_c);
 }

@@ -69,6 +69,7 @@ __global__ void __launch_bounds__(256) tf32x3_split(const __grid_constant__ Spli
 template <int BN_, int STAGES, int CLUSTER_>
 struct SplitTf32 {
     static constexpr int BN = BN_, CLUSTER = CLUSTER_, K = 32;
+    typedef float Acc;
     static constexpr int A_BYTES = BLOCK_M * K * 4, B_BYTES = BN * K * 4;
     typedef TmaPipeline<STAGES, 2 * (A_BYTES + B_BYTES), CLUSTER> Pipeline;
 

@@ -1,10 +1,10 @@
 /* wgmma.cuh: products of tiles in shared memory by the tensor cores of sm_90a, issued by a warpgroup of four warps
- * together (wgmma.mma_async); 16-bit or TF32 elements, f32 accumulators.
+ * together (wgmma.mma_async); 16-bit or TF32 elements and f32 accumulators, or int8 and int32.
  *
- * A tile is what TMA boxes of 64 elements of the contiguous dimension (128 bytes, 128-byte swizzle) leave in shared
- * memory, 64 of k:
+ * A tile is what TMA boxes of 128 bytes of the contiguous dimension (128-byte swizzle) leave in shared memory; for
+ * 16-bit elements, 64 of k:
  *
- *     K_MAJOR    rows of 64 k, consecutive; eight rows are 1 KiB
+ *     K_MAJOR    rows of 64 k, consecutive; eight rows are 1 KiB; the only layout of other elements
  *     MN_MAJOR   a box for every 64 rows: 64 k, consecutive, of 64 rows each; eight k are 1 KiB
  *
  * Accumulators of a thread: rows 16 * warp + lane / 4 and that + 8, columns 8 * j + lane % 4 * 2 and the next;
@@ -76,6 +76,34 @@ __device__ inline void wgmma_tf32(float (&d)[64], u64 a, u64 b, int accumulate) 
                  : "l"(a), "l"(b), "r"(accumulate));
 }
 
+/* d (64 x N) += A (64 x 32) B (32 x N) in int8, exactly; int32 wraps around. Both operands are K-major. */
+#define INT4(i) "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3])
+#define INT16(i) INT4(i), INT4(i + 4), INT4(i + 8), INT4(i + 12)
+#define INT64(i) INT16(i), INT16(i + 16), INT16(i + 32), INT16(i + 48)
+
+__device__ inline void wgmma_s8(int (&d)[128], u64 a, u64 b, int accumulate) {
+    asm volatile("{ .reg .pred acc; setp.ne.b32 acc, %130, 0;"
+                 "  wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8 {" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5)
+                     TEN(6) TEN(7) TEN(8) TEN(9) TEN(10) TEN(11) "%120,%121,%122,%123,%124,%125,%126,%127},"
+                 "  %128, %129, acc; }"
+                 : INT64(0), INT64(64)
+                 : "l"(a), "l"(b), "r"(accumulate));
+}
+__device__ inline void wgmma_s8(int (&d)[64], u64 a, u64 b, int accumulate) {
+    asm volatile("{ .reg .pred acc; setp.ne.b32 acc, %66, 0;"
+                 "  wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 {" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5)
+                 "%60,%61,%62,%63}, %64, %65, acc; }"
+                 : INT64(0)
+                 : "l"(a), "l"(b), "r"(accumulate));
+}
+__device__ inline void wgmma_s8(int (&d)[32], u64 a, u64 b, int accumulate) {
+    asm volatile("{ .reg .pred acc; setp.ne.b32 acc, %34, 0;"
+                 "  wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 {" TEN() TEN(1) TEN(2) "%30,%31},"
+                 "  %32, %33, acc; }"
+                 : INT16(0), INT16(16)
+                 : "l"(a), "l"(b), "r"(accumulate));
+}
+
 /* Keeps the compiler from moving reads of completed accumulators before the wait. */
 __device__ inline void wgmma_completed(float (&d)[64]) { asm volatile("" : ACC64(0)::"memory"); }
 
@@ -90,9 +118,17 @@ __device__ inline void load_tile(u32 to, int first_r, int first_k, const Load& l
     }
 }
 
+/* The bits of integers: alpha, beta and C0 are int32 where the accumulators are. */
+__device__ inline float scaled(const Gemm& p, int acc) {
+    return __int_as_float((int)(__float_as_uint(p.alpha) * (u32)acc));
+}
+__device__ inline float scaled(const Gemm& p, int acc, float c0) {
+    return __int_as_float((int)(__float_as_uint(p.alpha) * (u32)acc + __float_as_uint(p.beta) * __float_as_uint(c0)));
+}
+
 /* Epilogue: a warpgroup's 64 x N accumulators to C, from row i and column j on. */
-template <int N>
-__device__ inline void store_warpgroup_tile(const Gemm& p, u32 product, i64 i, i64 j, const float (&d)[N / 2]) {
+template <int N, class Acc>
+__device__ inline void store_warpgroup_tile(const Gemm& p, u32 product, i64 i, i64 j, const Acc (&d)[N / 2]) {
     int lane = threadIdx.x % 32;
     i += threadIdx.x % 128 / 32 * 16 + lane / 4, j += lane % 4 * 2;
 #pragma unroll
@@ -112,7 +148,7 @@ __device__ inline void store_warpgroup_tile(const Gemm& p, u32 product, i64 i, i
 #pragma unroll
             for (int w = 0; w < 2; ++w)
                 if (j + 8 * x + w < p.n) {
-                    float acc = d[4 * x + 2 * below + w];
+                    Acc acc = d[4 * x + 2 * below + w];
                     c[8 * x + w] = p.c0 ? scaled(p, acc, c0[(8 * x + w) * p.c0_cs]) : scaled(p, acc);
                 }
     }
@@ -125,9 +161,9 @@ constexpr i64 C_BY_TMA = 2;
 
 /* The same through shared memory: a TMA store writes whole 128-byte lines of one box while the next box is written to
  * shared memory, and drops what lies outside C. `boxes` are this warpgroup's. */
-template <int N>
+template <int N, class Acc>
 __device__ inline void store_warpgroup_tile_tma(const Gemm& p, const TensorMap& map_c, u32 boxes, int product, int i,
-                                                int j, const float (&d)[N / 2]) {
+                                                int j, const Acc (&d)[N / 2]) {
     int thread = threadIdx.x % 128, lane = thread % 32, row = thread / 32 * 16 + lane / 4;
     auto warpgroup_barrier = [] { asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory"); };
 #pragma unroll
@@ -137,7 +173,7 @@ __device__ inline void store_warpgroup_tile_tma(const Gemm& p, const TensorMap& 
         warpgroup_barrier();
 #pragma unroll
         for (int x = 0; x < 8; ++x) {
-            const float* acc = &d[16 * box + 2 * x];
+            const Acc* acc = &d[16 * box + 2 * x];
             /* Half of a 16-byte chunk; its place in the row depends on the row (128-byte swizzle). */
             u32 below = x % 2 * 8, chunk = (x / 2 * 2 + lane % 4 / 2) ^ (row % 8);
             asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to + (row + below) * 128 + chunk * 16 + lane % 2 * 8),

@@ -4,7 +4,7 @@
  * The blocks of a cluster compute tiles one below the other: each loads its own A, and its part of B for all of them
  * (multicast). With `map_c` tiles are stored by TMA, too. What a panel holds, and how it is multiplied, is a class C:
  *
- *     BN, CLUSTER, Pipeline      columns of a tile, blocks of a cluster, a TmaPipeline
+ *     BN, CLUSTER, Pipeline, Acc columns of a tile, blocks of a cluster, a TmaPipeline, float or int accumulators
  *     load_panel(...)            starts the loads of a panel into the current stage
  *     consume(...)               loop of a consumer warpgroup over tiles: 64 x BN accumulators, then store(tile, acc)
  */
@@ -53,7 +53,7 @@ __device__ __forceinline__ void produce(const Gemm& p, const Schedule& s, const 
 template <class C>
 __device__ __forceinline__ void store_tile(const Gemm& p, const Schedule& s, const TensorMap* map_c, u32 boxes,
                                            u32 group, const ClusterTiles<C>& tiles, int tile,
-                                           const float (&acc)[C::BN / 2]) {
+                                           const typename C::Acc (&acc)[C::BN / 2]) {
     TileCoordinates t = tile_coordinates<BLOCK_M * C::CLUSTER, C::BN>(p, s, tile);
     i64 row = (i64)(t.row * C::CLUSTER + tiles.rank) * BLOCK_M + group * 64, column = (i64)t.column * C::BN;
     if (map_c && p.c_vector == C_BY_TMA)
@@ -75,7 +75,7 @@ __device__ __forceinline__ void wgmma_gemm(const Gemm& p, const Schedule& s, con
         if (threadIdx.x == CONSUMER_GROUPS * WARPGROUP) produce<C>(p, s, map_a, map_b, tiles, pipeline);
     } else {
         reallocate_registers<false>();
-        C::consume(tiles, (int)s.tiles, group, pipeline, [&](int tile, const float(&acc)[C::BN / 2]) {
+        C::consume(tiles, (int)s.tiles, group, pipeline, [&](int tile, const typename C::Acc(&acc)[C::BN / 2]) {
             store_tile<C>(p, s, map_c, boxes, group, tiles, tile, acc);
         });
         if (threadIdx.x % WARPGROUP == 0) tma_store_wait<0>();

@@ -19,11 +19,11 @@
  * launch    384 threads a block, 128 of them producers; persistent grid, one block a multiprocessor
  * smem      193 KiB dynamic and 64 bytes static
  */
-#include "wgmma_bf16.cuh"
+#include "wgmma_panels.cuh"
 
 template <Layout LA, Layout LB, int BN, int STAGES>
 __global__ void __launch_bounds__(384, 1)
     wgmma_persistent(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s,
                      const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b) {
-    wgmma_gemm<Bf16<LA, LB, BN, STAGES, 1>>(p, s, map_a, map_b);
+    wgmma_gemm<Panels<Bf16<LA, LB>, BN, STAGES, 1>>(p, s, map_a, map_b);
 }

@@ -95,7 +95,7 @@ def test_header(row):
 def test_high_part_is_rounded_and_the_difference_is_exact():
     row = ladder_table.BY_NAME["tf32x3"]
     for layout in LAYOUTS:
-        code = machine.compiled(row.source, ladder_table.split_entry(row, layout), "90a", "ladder")
+        code = machine.compiled(row.source, ladder_table.pack_entry(row, layout), "90a", "ladder")
         assert code.count("LDL", "STL") == 0
         kept = sum("0xffffe000" in x.text for x in code.instructions)  # the mask of 11 significant bits, after rounding
         assert kept == 2 * code.count("FFMA") > 0

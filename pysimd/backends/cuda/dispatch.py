@@ -38,6 +38,9 @@ MOST_K = 1 << 31
 _TENSOR_CORES_F64 = 1 << 15
 """Multiply-adds of a float64 product from which on cuBLAS is ahead: it has tensor cores for float64."""
 
+_TENSOR_CORES_I8 = 1 << 24
+"""Multiply-adds of an int8 product from which on tensor cores are ahead of dp4a: operands are packed first."""
+
 
 def choose(types: str, m: int, n: int, k: int, count: int, where: int | None = None) -> Choice:
     """What computes ``count`` products of these sizes on device ``where``, by default the one that is listed.
@@ -46,22 +49,28 @@ def choose(types: str, m: int, n: int, k: int, count: int, where: int | None = N
     """
     if batched.takes(m, n, k) and not (types == "f64" and m * n * k >= _TENSOR_CORES_F64):
         return Choice(Way.BATCHED)
-    name = _rung(types, m, n, k, count) if k < MOST_K else None
-    if name and not device.why_not(ladder_table.BY_NAME[name], where):
-        if name == "bf16_best" and max(m, n) >= tensor_maps.MOST:
+    for name in _rungs(types, m, n, k, count) if k < MOST_K else ():
+        row = ladder_table.BY_NAME[name]
+        if device.why_not(row, where):
+            continue
+        if not row.tensor_blocks or max(m, n) < tensor_maps.MOST:
+            return Choice(Way.RUNG, name)
+        if types == "bf16f32":
             return Choice(Way.TILES, "cuda_bf16f32_wmma_16x16")
-        return Choice(Way.RUNG, name)
     return Choice(Way.TILES, "cuda_i8i32_outer_8x8") if types == "i8i32" else Choice(Way.LIBRARY)
 
 
-def _rung(types: str, m: int, n: int, k: int, count: int) -> str | None:
-    """The rung for products too large for a batch of small ones; None where cuBLAS is faster, or the only one."""
-    if types in ("i8i32", "bf16f32"):
-        return {"i8i32": "i8_dp4a_gemm", "bf16f32": "bf16_best"}[types]
+def _rungs(types: str, m: int, n: int, k: int, count: int) -> tuple[str, ...]:
+    """The rungs for products too large for a batch of small ones, of which the first is taken that the device can run;
+    none where cuBLAS is faster, or the only one."""
+    if types == "bf16f32":
+        return ("bf16_best",)
+    if types == "i8i32":
+        return (*(("i8_wgmma",) if m * n * k >= _TENSOR_CORES_I8 else ()), "i8_dp4a_gemm")
     if types != "f32":
-        return None
+        return ()
     less, more = sorted((m, n))
     large = less >= 4 and m * n * k >= LARGE
     small_c = less >= 48 and more <= 512 and k >= 4096
     few = 4 <= less <= 16 and k >= 1024 and more * k >= 1 << 22
-    return "f32_best" if large or (count == 1 and (small_c or few)) else None
+    return ("f32_best",) if large or (count == 1 and (small_c or few)) else ()

@@ -115,9 +115,9 @@ def _fixup_function(name: str, block: ladder_table.Block, device: int):
 
 
 @cache
-def _split_function(name: str, layout: str, device: int):
+def _pack_function(name: str, layout: str, device: int):
     row = ladder_table.BY_NAME[name]
-    entry = ladder_table.split_entry(row, layout)
+    entry = ladder_table.pack_entry(row, layout)
     return _compiled(row.source, entry, device).kernel
 
 
@@ -203,8 +203,8 @@ def _loadable(row: ladder_table.Rung, a, b, c0, c):
     fits, copied = gemm_launches.copied_by_feeds, _other_major
     if row.loads_by_tma:
         fits, copied = tensor.along_rows, tensor.mn_major
-    elif row.splits_operands:
-        fits, copied = tensor.splittable, tensor.padded
+    elif row.splits_operands or row.packs_operands:
+        fits, copied = tensor.packable, tensor.padded
     elif row.tensor_blocks:
         fits, copied = tensor.mappable, tensor.padded
     return tuple(
@@ -253,24 +253,22 @@ def _persistent(
 def _tensor(
     row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int, gemm: Argument
 ) -> _Part:
-    """Blocks, or clusters of them, whose panels the tensor memory accelerator loads. Where a rung splits its operands
-    (tf32x3), launches before that one write their high and low parts."""
+    """Blocks, or clusters of them, whose panels the tensor memory accelerator loads. Where a rung splits or packs its
+    operands, launches before that one write their parts or their K-major copy."""
     device = current_device()
     processors = multiprocessors(device)
     block = tensor.choose(row.tensor_blocks, m, n, k, products, processors)
     function = _function(row.name, layout_a, layout_b, device, block)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
-    if not row.splits_operands:
-        grid, arguments = tensor.arguments(block, row, layout_a, layout_b, products, gemm, processors)
-        return _Part([KernelLaunch(function, (grid,), (block.threads,), arguments, shared)])
-    parts, grid, arguments = tensor.split_arguments(block, row, products, gemm, processors)
+    packed, grid, arguments = tensor.arguments(block, row, (layout_a, layout_b), products, gemm, processors)
     launches = [
-        KernelLaunch(_split_function(row.name, layout, device), (min(part.tiles, 16 * processors),), (256,), (x,))
-        for layout, part in zip((layout_a, layout_b), parts, strict=True)
-        for x in (part.argument,)
+        KernelLaunch(
+            _pack_function(row.name, layout, device), (min(copy.tiles, 16 * processors),), (256,), (copy.argument,)
+        )
+        for layout, copy in packed
     ]
     launches.append(KernelLaunch(function, (grid,), (block.threads,), arguments, shared))
-    return _Part(launches, sum(part.nbytes for part in parts))
+    return _Part(launches, sum(copy.nbytes for _, copy in packed))
 
 
 def _other_major(x, _which: int):

@@ -36,8 +36,8 @@ def mappable(operands: CallOperands, which: int) -> bool:
     )
 
 
-def splittable(operands: CallOperands, which: int) -> bool:
-    """Whether A (0) or B (1) can be split where it lies."""
+def packable(operands: CallOperands, which: int) -> bool:
+    """Whether A (0) or B (1) can be split or packed where it lies."""
     return operands.k > 0
 
 
@@ -103,20 +103,6 @@ def choose(blocks, m: int, n: int, k: int, products: int, processors: int) -> Te
     return min(able, key=time)
 
 
-def arguments(
-    block: TensorBlock, row: Rung, layout_a: str, layout_b: str, products: int, gemm: Argument, processors: int
-) -> tuple[int, tuple[Argument, ...]]:
-    """Grid and arguments of a launch: the Gemm, a Schedule, and the tensor maps of A and B, and of C for a rung that
-    stores by one."""
-    bk, p = row.bk, fields(gemm)
-    map_a = _map(p["a"], layout_a, p["m"], p["k"], p["lda"], products, p["a_batch"], block.bm, bk)
-    map_b = _map(p["b"], layout_b, p["n"], p["k"], p["ldb"], products, p["b_batch"], block.bn // block.cluster, bk)
-    grid, schedule = _schedule(block, -(-p["k"] // bk), products, p["m"], p["n"], processors)
-    maps = _map_argument(map_a, gemm.slots[0]), _map_argument(map_b, gemm.slots[1])
-    gemm, maps = _with_map_c(gemm, maps, products) if row.stores_by_tma else (gemm, maps)
-    return grid, (gemm, Argument(schedule.view(np.int64)), *maps)
-
-
 def fields(gemm: Argument) -> dict[str, int]:
     """The fields of a Gemm by name."""
     return dict(zip(gemm_launches.FIELDS, gemm.words.tolist(), strict=True))
@@ -129,14 +115,15 @@ def _schedule(block: TensorBlock, panels: int, products: int, m: int, n: int, pr
     return blocks * block.cluster, gemm_blocks.fields("f32", tiles, panels, 0, blocks, GROUP // block.cluster)
 
 
-def _map(pointer: int, layout: str, rows: int, k: int, ld: int, products: int, step: int, box_rows: int, bk: int):
-    """The tensor map of one operand of 16-bit elements, whose boxes are ``bk`` of k and 64 rows or, where they lie
-    along k, ``box_rows``."""
-    size, count = 2, products if step else 1
+def _map(p: dict[str, int], letter: str, layout: str, rows: int, products: int, box_rows: int, row: Rung):
+    """The tensor map of one operand, whose boxes are 128 bytes of k and ``box_rows`` rows or, MN-major, 64 rows and
+    ``row.bk`` of k."""
+    step, size = p[f"{letter}_batch"], row.panel_bytes
+    count, ld, k = products if step else 1, p[f"ld{letter}"], p["k"]
     along_k = layout.startswith("K_MAJOR")
     extents = (k, rows, count) if along_k else (rows, k, count)
-    box = (bk, box_rows) if along_k else (64, bk)
-    return tensor_maps.tensor_map(pointer, size, extents, (ld * size, step * size), box, SWIZZLE)
+    box = (row.bk, box_rows) if along_k else (64, row.bk)
+    return tensor_maps.tensor_map(p[letter], size, extents, (ld * size, step * size), box, SWIZZLE)
 
 
 def _with_map_c(gemm: Argument, maps: tuple, products: int) -> tuple[Argument, tuple[Argument, ...]]:
@@ -152,46 +139,78 @@ def _with_map_c(gemm: Argument, maps: tuple, products: int) -> tuple[Argument, t
     return gemm._replace(words=words), (*maps, _map_argument(map_c, gemm.slots[-1]))
 
 
-class Parts:
-    """The two parts of one operand of tf32x3.cu, along k, in scratch memory.
+class Packed:
+    """A K-major copy of an operand in scratch memory: one of int8, or the two parts of float32 that tf32x3.cu
+    multiplies.
 
     Args:
-        pointer, rows, k, ld, products, step: of the operand; ``step`` from product to product, 0 where all are one.
+        row: of the rung.
+        p: the fields of the Gemm.
+        letter, rows: of the operand, ``a`` or ``b``, and how many rows (columns) it has.
+        products: of the launch.
         slot: of the operand in the Gemm.
-        offset: of the parts in the scratch memory.
+        offset: of the copy in the scratch memory.
     """
 
-    def __init__(self, pointer: int, rows: int, k: int, ld: int, products: int, step: int, slot: Slot, offset: int):
-        self.rows, self.k, self.products = rows, k, products if step else 1
-        self.pitch = -(-k // 4) * 4
+    def __init__(self, row: Rung, p: dict[str, int], letter: str, rows: int, products: int, slot: Slot, offset: int):
+        self.parts = 2 if row.splits_operands else 1
+        self.size, self.rows, self.k = row.panel_bytes // self.parts, rows, p["k"]
+        step = p[f"{letter}_batch"]
+        self.products = products if step else 1
+        piece = tensor_maps.ALIGNMENT // self.size
+        self.pitch = -(-self.k // piece) * piece
         self.slot = Slot(0, SCRATCH, offset)
-        self.nbytes = -(-8 * self.products * rows * self.pitch // _ALIGNMENT) * _ALIGNMENT
-        given = [pointer, 0, rows, k, ld, step, self.products, self.pitch]  # the fields of a Split
+        copy_bytes = self.parts * self.size * self.products * rows * self.pitch
+        self.nbytes = -(-copy_bytes // _ALIGNMENT) * _ALIGNMENT
+        given = [p[letter], 0, rows, self.k, p[f"ld{letter}"], step, self.products, self.pitch]  # a Split or a Pack
         self.argument = Argument(np.array(given, np.int64), (slot._replace(word=0), self.slot._replace(word=1)))
 
     @property
     def tiles(self) -> int:
-        """Blocks that have something to do, 32 x 32 elements each."""
-        return self.products * -(-self.rows // 32) * -(-self.k // 32)
+        """Blocks that have something to do: 32 x 32 elements each, or 64 x 64 bytes."""
+        edge = 32 if self.parts == 2 else 64
+        return self.products * -(-self.rows // edge) * -(-self.k // edge)
 
     def tensor_map(self, box_rows: int, bk: int) -> Argument:
-        extents = (self.k, self.rows, 2 * self.products)
-        steps = (4 * self.pitch, 4 * self.pitch * self.rows)
-        made = tensor_maps.tensor_map(tensor_maps.ANYWHERE, 4, extents, steps, (bk, box_rows), SWIZZLE)
+        extents = (self.k, self.rows, self.parts * self.products)
+        steps = (self.size * self.pitch, self.size * self.pitch * self.rows)
+        made = tensor_maps.tensor_map(tensor_maps.ANYWHERE, self.size, extents, steps, (bk, box_rows), SWIZZLE)
         return _map_argument(made, self.slot)
 
 
 _ALIGNMENT = 256
-"""Bytes of which the address of the parts of an operand is a multiple."""
+"""Bytes of which the address of the copy of an operand is a multiple."""
 
 
-def split_arguments(block: TensorBlock, row: Rung, products: int, gemm: Argument, processors: int):
-    """The parts of A and B, and grid and arguments of the launch that multiplies them."""
-    p = fields(gemm)
-    a = Parts(p["a"], p["m"], p["k"], p["lda"], products, p["a_batch"], gemm.slots[0], 0)
-    b = Parts(p["b"], p["n"], p["k"], p["ldb"], products, p["b_batch"], gemm.slots[1], a.nbytes)
-    panels = 2 * max(1, -(-p["k"] // (2 * row.bk)))  # tf32x3.cu takes two at a time
+def arguments(
+    block: TensorBlock, row: Rung, layouts: tuple[str, str], products: int, gemm: Argument, processors: int
+) -> tuple[list[tuple[str, Packed]], int, tuple[Argument, ...]]:
+    """The layouts and the copies of the operands that launches pack before, and grid and arguments of the launch that
+    multiplies: the Gemm, a Schedule, and the tensor maps of A and B, and of C for a rung that stores by one."""
+    p, packed, maps, offset = fields(gemm), [], [], 0
+    operands = (("a", layouts[0], p["m"], block.bm), ("b", layouts[1], p["n"], block.bn // block.cluster))
+    for slot, (letter, layout, rows, box_rows) in zip(gemm.slots, operands, strict=False):
+        if row.splits_operands or (row.packs_operands and not _k_major(p, letter, layout, rows, row, products)):
+            made = Packed(row, p, letter, rows, products, slot, offset)
+            offset += made.nbytes
+            packed.append((layout, made))
+            maps.append(made.tensor_map(box_rows, row.bk))
+        else:
+            maps.append(_map_argument(_map(p, letter, layout, rows, products, box_rows, row), slot))
+    panels = -(-p["k"] // row.bk)
+    if row.splits_operands:
+        panels = 2 * max(1, -(-panels // 2))  # tf32x3.cu takes two at a time
     grid, schedule = _schedule(block, panels, products, p["m"], p["n"], processors)
-    maps = a.tensor_map(block.bm, row.bk), b.tensor_map(block.bn // block.cluster, row.bk)
-    gemm, maps = _with_map_c(gemm, maps, products)
-    return (a, b), grid, (gemm, Argument(schedule.view(np.int64)), *maps)
+    gemm, maps = _with_map_c(gemm, tuple(maps), products) if row.stores_by_tma else (gemm, tuple(maps))
+    return packed, grid, (gemm, Argument(schedule.view(np.int64)), *maps)
+
+
+def _k_major(p: dict[str, int], letter: str, layout: str, rows: int, row: Rung, products: int) -> bool:
+    """Whether a K-major operand can be described as it lies."""
+    ld, step, size = p[f"ld{letter}"], p[f"{letter}_batch"], row.panel_bytes
+    return (
+        layout.startswith("K_MAJOR")
+        and p[letter] % tensor_maps.ALIGNMENT == 0
+        and (rows == 1 or (ld >= p["k"] and ld * size % tensor_maps.ALIGNMENT == 0))
+        and (products == 1 or (step >= 0 and step * size % tensor_maps.ALIGNMENT == 0))
+    )
