@@ -23,7 +23,9 @@ _OF_TYPES = {"f32": "FFMA", "f16": "HFMA2", "i8i32": "IDP.4A"}
 
 def instruction(row: ladder_table.Rung) -> str:
     """The multiply-add of a rung, as nvdisasm spells it (a prefix)."""
-    return "HGMMA" if row.tensor_blocks else "HMMA" if row.lanes > 1 else _OF_TYPES[row.types]
+    if row.tensor_blocks:
+        return "IGMMA" if row.types == "i8i32" else "HGMMA"
+    return "HMMA" if row.lanes > 1 else _OF_TYPES[row.types]
 
 
 def inspect(rung: Rung, target: str | None) -> Inspection:
@@ -79,7 +81,7 @@ def inspection(
 
 def line(x: nvidia.Instruction, row: ladder_table.Rung, size: int) -> Line:
     """What an instruction does for the tile."""
-    of_warpgroup = re.search(r"\bHGMMA\.(\d+)x(\d+)x(\d+)\.", x.text)
+    of_warpgroup = re.search(r"\b[HI]GMMA\.(\d+)x(\d+)x(\d+)\.", x.text)
     if of_warpgroup:  # both operands from shared memory, each element once
         m, n, k = map(int, of_warpgroup.groups())
         word = 4 if "TF32" in x.text else size

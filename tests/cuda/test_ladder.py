@@ -96,6 +96,20 @@ def test_sizes(rung, gpu_rng, check):
 
 
 @every_rung
+@pytest.mark.parametrize("n", [17, 90, 259])
+@pytest.mark.parametrize("m", [1, 70, 200])
+def test_nothing_is_written_past_the_rows_of_c(rung, m, n, gpu_rng, check):
+    """Rows of C start at multiples of 16 bytes and end elsewhere."""
+    import cupy
+
+    a, b = random(gpu_rng, (m, 40), rung.types), random(gpu_rng, (40, n), rung.types)
+    room = cupy.full((m, -(-n // 4) * 4 + 8), 77, np.float32)
+    rung(a, b, out=room[:, :n])
+    check(room[:, :n], a, b)
+    assert (room[:, n:] == 77).all()
+
+
+@every_rung
 @pytest.mark.parametrize(("m", "n", "k"), [(65, 130, 33), (128, 256, 64)])
 def test_factors(rung, m, n, k, gpu_rng, check):
     """With beta 0, C is all NaN and must not show."""
@@ -259,8 +273,11 @@ def test_compiled_code_fits():
             assert rung.registers * rung.threads <= 65_536 // (2 if rung.tm == 8 else 1)
 
 
-class TestPackedWords:
-    """The rungs on words of two f16 or four int8: edge tiles, every layout, remainders of a word."""
+NARROW = ["h2_gemm", "i8_dp4a_gemm", "i8_wgmma"]
+
+
+class TestNarrow:
+    """The rungs of f16 results and of int8: edge tiles, every layout, remainders of a word."""
 
     SHAPES = (
         (1, 1, 1),
@@ -295,12 +312,14 @@ class TestPackedWords:
         unit = 2.0**-11 if types == "f16" else 0
         assert (cupy.abs(result - expected) <= (a.shape[-1] + 3) * unit * magnitude).all()
 
-    @pytest.mark.parametrize("name", ["h2_gemm", "i8_dp4a_gemm"])
+    @pytest.mark.parametrize("name", NARROW)
     @pytest.mark.parametrize(("m", "n", "k"), SHAPES)
     def test_sizes_and_layouts(self, name, m, n, k, gpu_rng):
         import cupy
 
         rung = pysimd.rung(name)
+        if not rung.available:
+            pytest.skip(rung.unavailable_reason)
         a, b = self.random(gpu_rng, rung.types, (m, k)), self.random(gpu_rng, rung.types, (k, n))
         self.check(rung(a, b), rung.types, a, b)
         at, bt = cupy.ascontiguousarray(a.T), cupy.ascontiguousarray(b.T)
@@ -309,11 +328,13 @@ class TestPackedWords:
         self.check(rung(wide_a[:, 3:], wide_b[:, 1:]), rung.types, wide_a[:, 3:], wide_b[:, 1:])
         self.check(rung(at, b, trans_a=True), rung.types, a, b)
 
-    @pytest.mark.parametrize("name", ["h2_gemm", "i8_dp4a_gemm"])
+    @pytest.mark.parametrize("name", NARROW)
     def test_factors_and_batches(self, name, gpu_rng):
         import cupy
 
         rung = pysimd.rung(name)
+        if not rung.available:
+            pytest.skip(rung.unavailable_reason)
         a, b = self.random(gpu_rng, rung.types, (3, 70, 50)), self.random(gpu_rng, rung.types, (50, 90))
         c = self.random(gpu_rng, rung.types, (3, 70, 90)).astype(pysimd.dtypes.FAMILIES[rung.types].c)
         for alpha, beta in ((1, 0), (2, -1), (0, 3)):

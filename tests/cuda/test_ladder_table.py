@@ -96,7 +96,7 @@ def test_entries_name_what_the_file_defines(row):
     text = LADDER.joinpath(row.source).read_text()
     assert re.search(rf"\)\s+{row.name}\(const (__grid_constant__ )?Gemm", text)
     for layout in ladder_table.layouts(row):
-        if row.splits_operands:
+        if row.splits_operands or row.packs_operands:
             assert re.search(rf"\) {ladder_table.pack_entry(row, layout).split('<')[0]}\(const", text)
             assert ladder_table.entry(row, layout, layout).startswith(f"{row.name}<{row.bn}, ")
         else:

@@ -10,12 +10,15 @@ import pytest
 from pysimd.gpu_kernels import ladder_table
 
 from pysimd.backends.cuda import tensor_maps
+from pysimd.backends.cuda.ladder import launches as gemm_launches
 from pysimd.backends.cuda.ladder import tensor as gemm_tensor
 from pysimd.backends.gpu.launches import CallOperands
+from pysimd.backends.gpu.plans import A, Argument, B, C, Slot
 
 needs_compiler = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
 
 ROWS = [row for row in ladder_table.RUNGS if row.tensor_blocks]
+COPIED = [row for row in ROWS if row.splits_operands or row.packs_operands]
 LAYOUTS = ("K_MAJOR", "MN_MAJOR")
 
 
@@ -24,7 +27,7 @@ def instances():
     for row in ROWS:
         for block in row.tensor_blocks:
             every = row.name in ("wgmma", "wgmma_persistent", "wgmma_cluster") or block is row.tensor_blocks[-1]
-            for pair in itertools.product(LAYOUTS, repeat=2) if every and not row.splits_operands else [LAYOUTS]:
+            for pair in itertools.product(LAYOUTS, repeat=2) if every and row not in COPIED else [LAYOUTS]:
                 shape = f"{block.bm}x{block.bn}x{block.cluster}"
                 yield pytest.param(row, block, *pair, id=f"{row.name}-{shape}-{'-'.join(pair)}")
 
@@ -59,20 +62,22 @@ class TestMachineCode:
     def test_wgmma_of_a_panel_are_issued_together(self, row, block, a, b):
         """All wgmma of the loop, and at most two waits: the compiler adds one after each that it cannot prove safe."""
         code = compiled(row, block, a, b)
-        k = 8 if row.splits_operands else 16
-        issued = [x for x in code.instructions if x.name.startswith("HGMMA")]
-        assert all(x.text.startswith(f"HGMMA.64x{block.bn}x{k}.F32.") for x in issued)
-        loop = code.hot_loop("HGMMA")
-        inside = sum(x.name.startswith("HGMMA") for x in loop)
+        k, kind = {"tf32x3": (8, "F32"), "i8_wgmma": (32, "S8")}.get(row.name, (16, "F32"))
+        name = "IGMMA" if kind == "S8" else "HGMMA"
+        issued = [x for x in code.instructions if x.name.startswith(name)]
+        assert issued
+        assert all(x.text.startswith(f"{name}.64x{block.bn}x{k}.{kind}.") for x in issued)
+        loop = code.hot_loop(name)
+        inside = sum(x.name.startswith(name) for x in loop)
         assert inside == {"wgmma": 2 * 4, "tf32x3": 2 * 3 * 4}.get(row.name, 4)
         assert sum(x.name.startswith("WARPGROUP.DEPBAR") for x in loop) <= 2
         assert not [x.name for x in loop if x.name.startswith(("LDS", "LDG", "STS", "MEMBAR"))]
 
     def test_mn_major_operands_are_transposed_by_the_tensor_cores(self, row, block, a, b):
-        issued = [x for x in compiled(row, block, a, b).instructions if x.name.startswith("HGMMA")]
+        issued = [x for x in compiled(row, block, a, b).instructions if x.name.startswith(("HGMMA", "IGMMA"))]
         for operand, layout in (("A", a), ("B", b)):
             transposed = {f".tnsp{operand}" in x.text for x in issued}
-            assert transposed == {layout == "MN_MAJOR" and not row.splits_operands}
+            assert transposed == {layout == "MN_MAJOR" and row not in COPIED}
 
     def test_panels_are_loaded_by_tma(self, row, block, a, b):
         code = compiled(row, block, a, b)
@@ -100,6 +105,30 @@ def test_high_part_is_rounded_and_the_difference_is_exact():
         kept = sum("0xffffe000" in x.text for x in code.instructions)  # the mask of 11 significant bits, after rounding
         assert kept == 2 * code.count("FFMA") > 0
         assert not [x.name for x in code.instructions if x.name.startswith(("FFMA", "FADD")) and ".FTZ" in x.name]
+
+
+@needs_compiler
+def test_bytes_are_transposed_by_permutes():
+    row = ladder_table.BY_NAME["i8_wgmma"]
+    for layout in LAYOUTS:
+        code = machine.compiled(row.source, ladder_table.pack_entry(row, layout), "90a", "ladder")
+        assert code.count("LDL", "STL") == 0
+        assert (sum(x.name == "PRMT" for x in code.instructions) >= 8) == (layout == "MN_MAJOR")
+        assert code.count("STG.E.128") == 1
+
+
+@pytest.mark.parametrize(("m", "n", "ldc", "stored"), [(9, 64, 64, True), (9, 62, 64, False), (1, 17, 17, False)])
+def test_c_is_stored_by_tma_where_its_rows_end_at_16_bytes(m, n, ldc, stored, monkeypatch):
+    """A TMA store writes whole pieces of 16 bytes."""
+    monkeypatch.setattr(tensor_maps, "tensor_map", lambda *_: np.zeros(1, tensor_maps.TENSOR_MAP))
+    row = ladder_table.BY_NAME["bf16_best"]
+    given = {"a": 4096, "b": 8192, "c": 1 << 20, "m": m, "n": n, "k": 64}
+    given |= {"lda": 64, "ldb": 64, "ldc": ldc, "c_vector": 1}
+    words = np.array([given.get(name, 0) for name in gemm_launches.FIELDS], np.int64)
+    gemm = Argument(words, tuple(Slot(i, which) for i, which in ((0, A), (1, B), (3, C))))
+    block = row.tensor_blocks[-1]
+    _, _, (made, *_) = gemm_tensor.arguments(block, row, ("K_MAJOR", "K_MAJOR"), 1, gemm, 132)
+    assert gemm_tensor.fields(made)["c_vector"] == (gemm_tensor.BY_MAP if stored else 1)
 
 
 class Matrices:

@@ -38,8 +38,9 @@ MOST_K = 1 << 31
 _TENSOR_CORES_F64 = 1 << 15
 """Multiply-adds of a float64 product from which on cuBLAS is ahead: it has tensor cores for float64."""
 
-_TENSOR_CORES_I8 = 1 << 24
-"""Multiply-adds of an int8 product from which on tensor cores are ahead of dp4a: operands are packed first."""
+_TENSOR_CORES_I8 = 1 << 30
+"""Multiply-adds of an int8 product from which on tensor cores are ahead of dp4a; below, the launch that packs costs the
+host more than the GPU gains."""
 
 
 def choose(types: str, m: int, n: int, k: int, count: int, where: int | None = None) -> Choice:

@@ -128,9 +128,12 @@ def _map(p: dict[str, int], letter: str, layout: str, rows: int, products: int, 
 
 def _with_map_c(gemm: Argument, maps: tuple, products: int) -> tuple[Argument, tuple[Argument, ...]]:
     """The Gemm and the maps, with that of C in boxes of wgmma.cuh, of which the Gemm tells; where C can have none, any
-    other map stands in its place."""
+    other map stands in its place. A TMA store writes whole pieces of 16 bytes: where rows of C end within one, it would
+    write past them."""
     p = fields(gemm)
-    if p["c0"] or not p["c_vector"] or (p["m"] > 1 and p["ldc"] < p["n"]) or (products > 1 and p["c_batch"] <= 0):
+    whole = 4 * p["n"] % tensor_maps.ALIGNMENT == 0
+    apart = (p["m"] == 1 or p["ldc"] >= p["n"]) and (products == 1 or p["c_batch"] > 0)
+    if p["c0"] or not p["c_vector"] or not whole or not apart:
         return gemm, (*maps, maps[0])
     words = gemm.words.copy()
     words[gemm_launches.FIELDS.index("c_vector")] = BY_MAP
