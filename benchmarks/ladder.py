@@ -4,7 +4,7 @@ At each size, m = n = k, samples of all rungs of a family (``--types``) and of c
 operands that exceed L2 in all; each result is checked against float64 before it is timed. Figures are medians of times
 between two events on the GPU. The error of cuBLAS shows that it computes float32 in float32: with TF32 it would be some
 thousand times as large, and outside the bound. For 16-bit operands cuBLAS is asked to accumulate in f32, with a C of
-f32 and with one of 16 bits.
+f32 and with one of 16 bits. For int8 it is given a column-major B, which its tensor-core kernels need.
 
 ``--counters`` runs every rung once under Nsight Compute (``ncu``) instead, and records its counters, per multiply-add
 or as a share; ``--once RUNG ... --size N`` is what ncu is given. PYSIMD_COMMIT names the commit where git cannot.
@@ -100,7 +100,8 @@ def times(sizes: Sequence[int], seconds: float, types: Sequence[str]) -> dict[st
 def main() -> None:
     parser = record.parser(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--types", type=lambda text: text.split(","), default=["f32"], help="f32,f16f32,bf16f32 (f32)")
+    types = ",".join(ladder.TYPES)
+    parser.add_argument("--types", type=lambda text: text.split(","), default=["f32"], help=f"{types} (f32)")
     parser.add_argument("--seconds", type=float, default=0.3, help="for each rung at each size (%(default)s)")
     parser.add_argument("--counters", action="store_true", help="what the hardware counts, instead of times")
     parser.add_argument("--once", metavar="RUNG", nargs="+", help="run these rungs once, for a profiler")

@@ -19,8 +19,8 @@ from pysimd.bench.data import random_array
 from pysimd.errors import OptionError, UnavailableError
 from pysimd.microkernel import Rung
 
-TYPES = ("f32", "f16f32", "bf16f32")
-"""The families that are timed: they accumulate in f32."""
+TYPES = ("f32", "f16f32", "bf16f32", "i8i32")
+"""The families that are timed: they accumulate in f32, or int8 in int32."""
 
 CUBLAS, CUBLAS_NARROW = "cuBLAS", "cuBLAS, 16-bit C"
 
@@ -36,13 +36,13 @@ class Row:
     without measurement.
 
     Attributes:
-        types: family; it accumulates in f32, whatever A and B hold.
+        types: family; it accumulates in f32, or int8 in int32.
         size: m = n = k.
         tflops: 10^12 floating-point operations per second, two per multiply-add.
-        percent_of_cublas: 100 * tflops / tflops of cuBLAS with an f32 C at this size in the same run.
+        percent_of_cublas: 100 * tflops / tflops of cuBLAS with a C of 32 bits at this size in the same run.
         percent_of_peak: 100 * tflops / tflops of independent multiply-adds in registers in the same run; None for
-            bfloat16.
-        within_bound: whether the result kept ``(K + 3) u |A||B|`` against float64.
+            bfloat16 and int8.
+        within_bound: whether the result kept ``(K + 3) u |A||B|`` against float64; int8 is exact.
     """
 
     number: str | None
@@ -105,7 +105,7 @@ def measure(
         sizes: m = n = k.
         seconds: time given to each rung and to cuBLAS at each size; three calls at least.
         say: called with lines of progress.
-        types: any of f32, f16f32, bf16f32.
+        types: any of f32, f16f32, bf16f32, i8i32.
 
     Raises:
         OptionError: another family.
@@ -147,12 +147,13 @@ def _rows(rungs: Sequence[Rung], types: str, size: int, timed: dict[str, Timed],
 
 
 def peers(types: str) -> tuple[str, ...]:
-    """cuBLAS accumulating in f32, with an f32 C; of 16-bit operands also with a C of their type."""
-    return (CUBLAS,) if types == "f32" else (CUBLAS, CUBLAS_NARROW)
+    """cuBLAS with a C of 32 bits; of 16-bit operands also with a C of their type. For int8 cuBLAS is given a B that is
+    column-major: its tensor-core kernels take no other."""
+    return (CUBLAS, CUBLAS_NARROW) if types in ("f16f32", "bf16f32") else (CUBLAS,)
 
 
 def peak_tflops(types: str) -> float | None:
-    """TFLOP/s of the peak of a family: FFMA, or mma.sync. None for bfloat16."""
+    """TFLOP/s of the peak of a family: FFMA, or mma.sync. None for bfloat16 and int8."""
     if types not in _INSTRUCTIONS:
         return None
     work = cuda_peaks.peak_work(cuda_peaks.PEAKS[_INSTRUCTIONS[types]])
@@ -175,8 +176,8 @@ def at_size(rungs: Sequence[Rung], types: str, size: int, seconds: float) -> dic
     rng = cupy.random.default_rng(0)
     family = dtypes.FAMILIES[types]
     a, b = (random_array(name, (sets, size, size), rng) for name in (family.a, family.b))
-    out = cupy.empty((sets, size, size), np.float32)
-    narrow_out = None if types == "f32" else cupy.empty_like(a)
+    out = cupy.empty((sets, size, size), family.c)
+    narrow_out = cupy.empty_like(a) if CUBLAS_NARROW in peers(types) else None
     functions = {
         name: [_peer(name, types, a[i], b[i], (narrow_out if name == CUBLAS_NARROW else out)[i]) for i in range(sets)]
         for name in peers(types)
@@ -204,7 +205,7 @@ def _within_bound(calls: dict[str, Callable[[], Any]], types: str, a, b, out, na
     rounding = abs(expected) * (2.0**-11 if types == "f16f32" else 2.0**-8)
     holds = {}
     for name, call in calls.items():
-        out.fill(np.nan)
+        out.fill(-1 if out.dtype.kind == "i" else np.nan)
         call()
         if name == CUBLAS_NARROW:
             error, allowed = abs(dtypes.widened(narrow_out[0], np.float64) - expected), bound + rounding
@@ -218,27 +219,32 @@ def _peer(name: str, types: str, a, b, out):
     """A function that has cuBLAS do ``out = a @ b``."""
     import cupy
 
-    return partial(cupy.matmul, a, b, out=out) if types == "f32" else _gemm_ex(a, b, out)
+    if types == "f32":
+        return partial(cupy.matmul, a, b, out=out)
+    return _gemm_ex(a, cupy.asfortranarray(b) if types == "i8i32" else b, out)
 
 
-_CUDA_TYPES = {"float32": 0, "float16": 2, "bfloat16": 14, "uint16": 14}
+_CUDA_TYPES = {"float32": 0, "float16": 2, "int8": 3, "int32": 10, "bfloat16": 14, "uint16": 14}
 """cudaDataType; uint16 holds bfloat16 bits."""
 
-_CUBLAS_COMPUTE_32F, _CUBLAS_GEMM_DEFAULT = 68, -1
+_CUBLAS_COMPUTE_32F, _CUBLAS_COMPUTE_32I, _CUBLAS_GEMM_DEFAULT = 68, 72, -1
 
 
 def _gemm_ex(a, b, out):
-    """A function that has cuBLAS multiply 16-bit matrices, accumulating in f32; column-major C^T = B^T A^T."""
+    """A function that has cuBLAS multiply a row-major A by a B in either order, accumulating in 32 bits; column-major
+    C^T = B^T A^T."""
     from cupy.cuda import cublas, device
 
     (m, k), n = a.shape, b.shape[1]
-    one, zero = np.ones((), np.float32), np.zeros((), np.float32)
+    factor, compute = (np.int32, _CUBLAS_COMPUTE_32I) if out.dtype == np.int32 else (np.float32, _CUBLAS_COMPUTE_32F)
+    one, zero = np.ones((), factor), np.zeros((), factor)
     type_a, type_c = _CUDA_TYPES[a.dtype.name], _CUDA_TYPES[out.dtype.name]
+    transposed, ldb = (0, n) if b.flags.c_contiguous else (1, k)
 
     def call() -> None:
-        x, y, z = (b.data.ptr, type_a, n), (a.data.ptr, type_a, k), (out.data.ptr, type_c, n)
+        x, y, z = (b.data.ptr, type_a, ldb), (a.data.ptr, type_a, k), (out.data.ptr, type_c, n)
         handle = device.get_cublas_handle()
         alpha, beta = one.ctypes.data, zero.ctypes.data
-        cublas.gemmEx(handle, 0, 0, n, m, k, alpha, *x, *y, beta, *z, _CUBLAS_COMPUTE_32F, _CUBLAS_GEMM_DEFAULT)
+        cublas.gemmEx(handle, transposed, 0, n, m, k, alpha, *x, *y, beta, *z, compute, _CUBLAS_GEMM_DEFAULT)
 
     return call

@@ -7,8 +7,6 @@ them in memory and on disk.
 
 from __future__ import annotations
 
-from functools import cache
-
 from pysimd.backends.cuda import device, library, tiles
 from pysimd.backends.cuda.dispatch import Choice, Way, choose
 from pysimd.backends.cuda.instances import Instances
@@ -20,6 +18,7 @@ from pysimd.backends.gpu.plans import ArrayWork, Work, current_device
 from pysimd.errors import UnavailableError
 from pysimd.gpu_kernels import ladder_table, table
 from pysimd.microkernel import Backend, MicroKernel, Resources, Rung
+from pysimd.once import once
 from pysimd.operands import Product
 
 
@@ -33,14 +32,14 @@ class Cuda(Gpu):
         """The current device when first asked."""
         return device.backend()
 
-    @cache  # noqa: B019 (there is one Cuda, and it lives as long as the process)
+    @once
     def kernels(self) -> tuple[MicroKernel, ...]:
         """The rows of gpu_kernels/table.py."""
         return tuple(
             self.row_kernel(row, f"gpu_kernels/micro/{row.source}", device.why_not(row)) for row in table.KERNELS
         )
 
-    @cache  # noqa: B019
+    @once
     def rungs(self) -> tuple[Rung, ...]:
         """The rows of gpu_kernels/ladder_table.py."""
         return ladder.rungs(self)
