@@ -1,7 +1,8 @@
 """Make the tables of docs/road.md from recorded results: ``python benchmarks/render_road.py``.
 
-Reads road_cpu_intel.json and road_cpu_amd.json (made by ``python benchmarks/road.py --random 1500 --out ...``) in
-benchmarks/results; writes the text between the markers ``road:begin`` and ``road:end`` of docs/road.md.
+Reads road_cpu_intel.json and road_cpu_amd.json (made by ``python benchmarks/road.py --random 1500 --out ...``) and
+road_gpu_h200.json (made by ``python benchmarks/road_gpu.py --out ...``) in benchmarks/results; writes the text between
+the markers ``road:begin`` and ``road:end``, and between ``road-gpu:begin`` and ``road-gpu:end``, of docs/road.md.
 """
 
 from __future__ import annotations
@@ -74,8 +75,39 @@ def worst(label: str, document: dict[str, Any]) -> str:
     )
 
 
+def gpu_calls(document: dict[str, Any]) -> list[str]:
+    """Host time of calls on GPU arrays, and that of the peer's call on the same arrays."""
+    lines = []
+    for row in document["rows"]:
+        ours, peer = row["pysimd_us"], row["peer_us"]
+        target = str(row["target_us"] or "")
+        lines.append([row["library"], f"`{row['call']}`", f"{ours:.1f}", f"{peer:.1f}", f"{peer / ours:.1f}", target])
+    return record.table(["arrays of", "call", "pysimd, us", "peer, us", "ratio", "target, us"], lines)
+
+
+def gpu_first_calls(document: dict[str, Any]) -> list[str]:
+    """Milliseconds from a call to its result, for shapes that the process has not seen."""
+    headers = ["first call", "shapes", "median, ms", "worst, ms", "2nd to 5th, worst", "with its own instance"]
+    keys = ("median_ms", "worst_ms", "later_worst_ms", "ready_worst_ms")
+    lines = [[x["calls"], str(x["count"]), *(f"{x[key]:.2f}" for key in keys)] for x in document["first"]]
+    return record.table(headers, lines)
+
+
+def gpu(document: dict[str, Any]) -> str:
+    """The tables of the GPU."""
+    found = document["machine"]
+    worst = min(document["rows"], key=lambda row: row["peer_us"] / row["pysimd_us"])
+    said = (
+        f"{found['device']}, CUDA {record.cuda_version(found)}, CuPy {found['cupy']}, cuBLAS {found['cublas']}, "
+        f"PyTorch {found['torch']}; {found['date']}, commit {found['commit']}. The worst ratio is "
+        f"{worst['peer_us'] / worst['pysimd_us']:.2f}: `{worst['call']}` on arrays of {worst['library']}."
+    )
+    return "\n".join([said, "", *gpu_calls(document), "", *gpu_first_calls(document)])
+
+
 def rendered(page: str) -> str:
     """The page with what was recorded."""
+    page = record.replaced(page, gpu(record.read("road_gpu_h200")), "road-gpu")
     documents = {label: record.read(name) for label, name in MACHINES.items()}
     lines = [
         *(machine(label, document) for label, document in documents.items()),

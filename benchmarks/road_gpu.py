@@ -24,6 +24,7 @@ os.environ["CUPY_CACHE_DIR"] = tempfile.mkdtemp(prefix="pysimd-road-")  # before
 import cupy
 import numpy as np
 import record
+import render_road
 
 import pysimd
 from pysimd import dtypes
@@ -218,24 +219,6 @@ def first_calls() -> list[dict]:
     return rows
 
 
-def tables(document: dict) -> str:
-    """Of a page: host times and first calls."""
-    head = ["library", "call", "pysimd, us", "peer, us", "target, us"]
-    rows = [
-        [x["library"], f"`{x['call']}`", f"{x['pysimd_us']:.1f}", f"{x['peer_us']:.1f}", str(x["target_us"] or "")]
-        for x in document["rows"]
-    ]
-    first_head = ["first call", "shapes", "median, ms", "worst, ms", "2nd to 5th, worst", "with its own instance"]
-    first_rows = [
-        [
-            *(x["calls"], str(x["count"]), f"{x['median_ms']:.2f}", f"{x['worst_ms']:.2f}"),
-            *(f"{x['later_worst_ms']:.2f}", f"{x['ready_worst_ms']:.2f}"),
-        ]
-        for x in document["first"]
-    ]
-    return "\n".join([*record.table(head, rows), "", *record.table(first_head, first_rows)])
-
-
 def main() -> None:
     parser = record.parser(__doc__)
     options = parser.parse_args()
@@ -245,7 +228,7 @@ def main() -> None:
     if torch is not None:
         document["rows"] += measured("torch", of_torch())
         machine["torch"] = torch.__version__
-    record.progress("\n" + tables(document))
+    record.progress("\n".join(["", *render_road.gpu_calls(document), "", *render_road.gpu_first_calls(document)]))
     record.write(machine, options.out, **document)
 
 
