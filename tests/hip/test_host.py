@@ -1,6 +1,7 @@
 """Why HIP is not available, and what calls and simulations refuse: each in words of its own. Needs no compiler."""
 
 import importlib.util
+import inspect
 import json
 import shutil
 import sys
@@ -97,7 +98,7 @@ def test_reasons_differ():
 
 def test_features_of_the_device(seen):
     assert seen(fake_cupy(), "hipcc").features == ("gfx90a", "gfx900", "mfma")
-    available = {k.name: k.unavailable_reason for k in type(HIP).kernels.__wrapped__(HIP)}  # not the cached ones
+    available = {k.name: k.unavailable_reason for k in inspect.unwrap(type(HIP).kernels)(HIP)}
     assert available["hip_f32_mfma_32x32"] == ""
     assert available["hip_f16f32_wmma_16x16"] == (
         "AMD Instinct is gfx90a: hip_f16f32_wmma_16x16 needs wmma, which gfx11, gfx12 have, gfx90a not"
