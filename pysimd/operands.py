@@ -91,9 +91,20 @@ def backend_for(operands: dict[str, object]) -> str:
 
 
 def as_numpy(name: str, x) -> np.ndarray:
-    """A NumPy view of a CPU array, no copy. The caller has seen that ``x`` is on the CPU."""
+    """A NumPy view of a CPU array, no copy. The caller has seen that ``x`` is on the CPU.
+
+    Raises:
+        DTypeError: a masked array, or an exporter whose memory NumPy cannot view.
+    """
+    if type(x) is np.ndarray:
+        return x
+    if isinstance(x, np.ma.MaskedArray):
+        raise DTypeError(
+            f"{name} is a masked array, and kernels ignore masks: pass {name}.filled(0), where masked elements "
+            f"contribute nothing, or {name}.data, where they count as stored"
+        )
     if isinstance(x, np.ndarray):
-        return x if type(x) is np.ndarray else x.view(np.ndarray)
+        return x.view(np.ndarray)
     try:
         if hasattr(x, "__dlpack__"):
             return np.from_dlpack(x)

@@ -24,7 +24,8 @@ def matmul(a, b, *, out=None, kernel=None, threads=None):
     Args:
         a: (..., m, k) or (k,). float32, float64, int8, uint8 or bfloat16 (``ml_dtypes.bfloat16``; uint16 arrays holding
             bfloat16 bits are taken where ``kernel`` names a bf16 kernel). A NumPy array, or a CPU exporter of DLPack or
-            the buffer protocol; any strides, any alignment.
+            the buffer protocol; any strides, any alignment. Subclasses of ``numpy.ndarray`` (``numpy.matrix``,
+            ``numpy.recarray``) are read as plain arrays; a masked array is a DTypeError.
         b: (..., k, n) or (k,), of the same dtype; int8 also for uint8 ``a``.
         out: array of the result's shape and dtype to write into; it may overlap ``a`` and ``b``.
         kernel: name of a kernel, or a ``MicroKernel``, that computes all tiles. By default the types and n choose it:

@@ -68,7 +68,7 @@ static int read_operand(operand *x, PyObject *given, shape_kind kind)
     const int nd = PyArray_NDIM(array);
     const npy_intp *shape = PyArray_DIMS(array), *strides = PyArray_STRIDES(array);
     x->array = array, x->data = PyArray_BYTES(array), x->size = (int)PyArray_ITEMSIZE(array);
-    if (!PyArray_ISNOTSWAPPED(array)) return 0;
+    if (!PyArray_ISNOTSWAPPED(array) || x->size == 0) return 0; /* NumPy has dtypes of no bytes, such as V0 */
     if (nd == 1 && kind == ROW_OR_MATRIX)
         x->batch_dims = 0, x->rows = 1, x->rs = 0, x->cols = shape[0], x->cs = strides[0];
     else if (nd == 1 && kind == COLUMN_OR_MATRIX)

@@ -26,6 +26,10 @@ def frozen(x):
     return x
 
 
+def masked(x):
+    return np.ma.array(x, mask=np.eye(*x.shape))
+
+
 def repeated(x):
     """Two writable matrices in the memory of one."""
     return np.lib.stride_tricks.as_strided(x, (2, *x.shape), (0, *x.strides))
@@ -69,6 +73,13 @@ MATMUL = {
     ),
     "out read-only": (full(4, 4), full(4, 4), frozen(full(4, 4)), ShapeError, "out is read-only: pass"),
     "out a list": (full(1, 1), full(1, 1), [[0.0]], DTypeError, "out must be an array .* got list"),
+    "masked a": (
+        masked(full(4, 4)), full(4, 4), full(4, 4), DTypeError, r"a is a masked array.*a\.filled\(0\).*a\.data"
+    ),
+    "masked b": (full(4, 4), masked(full(4, 4)), None, DTypeError, "b is a masked array"),
+    "masked out": (full(4, 4), full(4, 4), masked(full(4, 4)), DTypeError, "out is a masked array"),
+    "nothing masked": (np.ma.array(full(4, 4)), full(4, 4), None, DTypeError, "a is a masked array"),
+    "elements of no bytes": (full(4, 4, dtype="V0"), full(4, 4, dtype="V0"), None, DTypeError, "void by void"),
     "mixed devices": (
         full(4, 4), OnGpu(), full(4, 4), DTypeError, "a is on cpu, b is on cuda.*Nothing is copied"
     ),
@@ -99,6 +110,8 @@ CALLS = {
     ),
     "object arrays": (full(4, 3, dtype=object), full(3, 4), None, None, DTypeError, "got object and float32"),
     "a list": ([[0.0] * 3] * 4, full(3, 4), None, full(4, 4), DTypeError, "a must be an array .* got list"),
+    "masked a": (masked(full(4, 3)), full(3, 4), None, full(4, 4), DTypeError, "a is a masked array"),
+    "masked c": (full(4, 3), full(3, 4), masked(full(4, 4)), full(4, 4), DTypeError, "c is a masked array"),
     "c a list": (full(4, 3), full(3, 4), [[0.0] * 4] * 4, None, DTypeError, "c must be an array .* got list"),
     "out shape": (full(4, 3), full(3, 4), None, full(2, 4, 4), ShapeError, r"out must have shape \(4, 4\)"),
     "out dtype": (full(4, 3), full(3, 4), None, full(4, 4, dtype=np.int32), DTypeError, "out must be float32"),
@@ -108,6 +121,7 @@ CALLS = {
 }  # fmt: skip
 
 BIND = {
+    "masked c": (full(4, 3), full(3, 4), masked(full(4, 4)), DTypeError, "c is a masked array"),
     "wrong c": (full(4, 3), full(3, 4), full(4, 5), ShapeError, r"c must have shape \(4, 4\)"),
     "c of another dtype": (full(4, 3), full(3, 4), full(4, 4, dtype=np.int32), DTypeError, "c must be float32"),
     "no c": (full(4, 3), full(3, 4), None, DTypeError, "bind needs an array c to add to"),

@@ -235,3 +235,13 @@ def test_subclasses_of_ndarray(rng):
     out = np.zeros((4, 4), np.float32).view(Mine)
     assert pysimd.matmul(a.view(Mine), b, out=out) is out
     check(np.asarray(out), "f32", a, b)
+
+
+@pytest.mark.parametrize("subclass", [np.matrix, np.recarray])
+def test_results_of_subclasses_are_plain_arrays(rng, subclass):
+    a, b = pair(rng, "f32", (4, 4), (4, 4))
+    kernel = pysimd.kernel("generic_f32_outer_4x4")
+    x, y = a.view(subclass), b.view(subclass)
+    for result in (pysimd.matmul(x, y), pysimd.gemm(x, y), kernel(x, y)):
+        assert type(result) is np.ndarray
+        check(result, "f32", a, b)
