@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from pysimd import dtypes
+from pysimd import arguments, dtypes
 from pysimd.errors import DTypeError, OptionError, ShapeError
 
 
@@ -161,13 +161,14 @@ class GemmOptions:
 
     @classmethod
     def checked(cls, alpha, beta, trans_a, trans_b, c) -> GemmOptions:
-        """Raises ``OptionError`` unless alpha and beta are real numbers, and there is a C for a beta that is not 0."""
+        """Raises ``OptionError`` unless alpha and beta are real numbers, there is a C for a beta that is not 0, and
+        the other two are True or False."""
         for name, x in (("alpha", alpha), ("beta", beta)):
             if not isinstance(x, Real):
                 raise OptionError(f"{name} must be a real number, got {type(x).__name__}")
         if beta != 0 and c is None:
             raise OptionError(f"beta={beta} needs an array c to multiply: pass c, or leave beta at 0")
-        return cls(alpha, beta, bool(trans_a), bool(trans_b))
+        return cls(alpha, beta, arguments.flag("trans_a", trans_a), arguments.flag("trans_b", trans_b))
 
 
 class Product(NamedTuple):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from pysimd import operands, registry
+from pysimd import arguments, operands, registry
 from pysimd.backends.gpu import replay
 from pysimd.errors import DTypeError
 from pysimd.microkernel import Implementation, MicroKernel, Rung
 from pysimd.operands import GemmOptions
+
+_OBJECTS = (MicroKernel, Rung)
+"""What ``kernel`` may be but None or a name."""
 
 
 def _not_started(*_arguments):
@@ -54,7 +57,8 @@ def matmul(a, b, *, out=None, kernel=None, threads=None):
 
 
 def _matmul(a, b, out, kernel, threads):
-    kernel = registry.kernel(kernel) if isinstance(kernel, str) else kernel
+    if kernel is not None and not isinstance(kernel, _OBJECTS):
+        kernel = registry.kernel(kernel)
     if threads is None:
         result = replay.replayed(a, b, None, out, replay.matmul_call(kernel))
         if result is not None:
@@ -95,7 +99,8 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out
 
     Raises:
         ShapeError, DTypeError: the operands do not fit; nothing was written.
-        OptionError: ``alpha`` or ``beta`` does not fit the result's dtype, or ``beta`` is not 0 and there is no ``c``.
+        OptionError: ``alpha`` or ``beta`` does not fit the result's dtype, ``beta`` is not 0 and there is no ``c``, or
+            ``trans_a`` or ``trans_b`` is neither True nor False.
         UnknownKernelError, UnavailableError: ``kernel`` does not exist, or not on this machine.
 
     >>> import numpy as np, pysimd
@@ -108,7 +113,10 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out
 
 
 def _gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads):
-    kernel = registry.kernel_or_rung(kernel) if isinstance(kernel, str) else kernel
+    if kernel is not None and not isinstance(kernel, _OBJECTS):
+        kernel = registry.kernel_or_rung(kernel)
+    if type(trans_a) is not bool or type(trans_b) is not bool:
+        trans_a, trans_b = arguments.flag("trans_a", trans_a), arguments.flag("trans_b", trans_b)
     if threads is None:
         result = replay.replayed(a, b, c, out, replay.gemm_call(alpha, beta, trans_a, trans_b, kernel))
         if result is not None:

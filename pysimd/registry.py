@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable
 from functools import cache
 
+from pysimd import arguments
 from pysimd.errors import OptionError, UnavailableError, UnknownKernelError
 from pysimd.microkernel import Backend, Implementation, MicroKernel, Rung
 from pysimd.once import once
@@ -46,11 +47,16 @@ def kernels(
 ) -> list[MicroKernel]:
     """The kernels that match, in the order of their tables; an argument that is None matches every kernel.
 
+    Raises:
+        OptionError: ``available`` is not True, False or None, or another argument neither a string nor None.
+
     >>> [k.name for k in pysimd.kernels(target="avx", form="outer")]
     ['avx_f32_outer_8x8']
     """
     wanted = {"backend": backend, "target": target, "types": types, "form": form, "available": available}
     wanted = {key: value for key, value in wanted.items() if value is not None}
+    for key, value in wanted.items():
+        (arguments.flag if key == "available" else arguments.text)(key, value)
     return [
         kernel
         for each in implementations().values()
@@ -65,7 +71,7 @@ def kernel(name: str) -> MicroKernel:
     Raises:
         UnknownKernelError: no such kernel; the message names the closest.
     """
-    found = _by_name().get(name)
+    found = _named(name)
     if not isinstance(found, MicroKernel):
         raise _unknown("kernel", name, (k.name for k in kernels()), "pysimd.kernels() lists them all")
     return found
@@ -80,7 +86,7 @@ def rungs(backend: str = "cuda") -> list[Rung]:
     >>> [rung.name for rung in pysimd.rungs()][:3]
     ['naive_uncoalesced', 'naive', 'smem_conflict']
     """
-    found = implementations().get(backend)
+    found = implementations().get(backend) if isinstance(backend, str) else None
     if found is None or not found.rungs():
         raise OptionError(f"backend {backend!r} has no ladder: there is one for 'cuda'")
     return list(found.rungs())
@@ -95,7 +101,7 @@ def rung(name: str) -> Rung:
     >>> pysimd.rung("smem_dbuf").ratio.value
     4.0
     """
-    found = _by_name().get(name)
+    found = _named(name)
     if not isinstance(found, Rung):
         raise _unknown("rung", name, (r.name for r in _rungs()), "pysimd.rungs() lists them all")
     return found
@@ -103,10 +109,14 @@ def rung(name: str) -> Rung:
 
 def kernel_or_rung(name: str) -> MicroKernel | Rung:
     """The microkernel or the rung of that name; raises ``UnknownKernelError`` with the closest of both."""
-    found = _by_name().get(name)
+    found = _named(name)
     if found is None:
         raise _unknown("kernel", name, _by_name(), "pysimd.kernels() and pysimd.rungs() list them all")
     return found
+
+
+def _named(name: object) -> MicroKernel | Rung | None:
+    return _by_name().get(name) if isinstance(name, str) else None
 
 
 def _rungs() -> list[Rung]:

@@ -422,6 +422,13 @@ static int factor_of(PyObject *given, double *value)
     return 1;
 }
 
+/* 1 for True (transposed) and False, 0 for anything else. */
+static int kind_of(PyObject *given, shape_kind *kind)
+{
+    *kind = given == Py_True ? TRANSPOSED : MATRIX;
+    return PyBool_Check(given);
+}
+
 static int integral(double x) { return x >= INT32_MIN && x <= INT32_MAX && x == (double)(int32_t)x; }
 
 static PyObject *door_gemm(PyObject *self, PyObject *const *args, Py_ssize_t count)
@@ -433,8 +440,7 @@ static PyObject *door_gemm(PyObject *self, PyObject *const *args, Py_ssize_t cou
     if (!factor_of(args[3], &f->alpha) || !factor_of(args[4], &f->beta)) return not_implemented();
     f->adds = f->beta != 0;
     if (f->adds && !r.c) return not_implemented();
-    r.kind_a = PyObject_IsTrue(args[5]) ? TRANSPOSED : MATRIX;
-    r.kind_b = PyObject_IsTrue(args[6]) ? TRANSPOSED : MATRIX;
+    if (!kind_of(args[5], &r.kind_a) || !kind_of(args[6], &r.kind_b)) return not_implemented();
     if (!row_of(args[8], &r.kernel) || !threads_of(args[9], &r.threads)) return not_implemented();
     if (PyArray_CheckExact(r.a) && PyArray_ITEMSIZE((PyArrayObject *)r.a) == 1 && !(integral(f->alpha) && integral(f->beta)))
         return not_implemented(); /* integer products have int32 factors */

@@ -7,9 +7,9 @@ one way.
 
 from __future__ import annotations
 
-from pysimd import registry
+from pysimd import arguments, registry
 from pysimd.inspection.counts import Inspection, Line
-from pysimd.microkernel import Rung
+from pysimd.microkernel import MicroKernel, Rung
 
 __all__ = ["Inspection", "Line", "inspect"]
 
@@ -33,7 +33,10 @@ def inspect(kernel, *, target: str | None = None) -> Inspection:
         OptionError: a target that the kernel cannot be compiled for.
         UnavailableError: a disassembler or compiler is missing; the message says which, and what to install.
     """
-    kernel = registry.kernel_or_rung(kernel) if isinstance(kernel, str) else kernel
+    if not isinstance(kernel, MicroKernel | Rung):
+        kernel = registry.kernel_or_rung(kernel)
+    if target is not None:
+        arguments.text("target", target)
     if isinstance(kernel, Rung):
         from pysimd.inspection import rungs
 

@@ -29,6 +29,8 @@ def _figure(width: float, height: float, **options):
 
 
 def _save(figure, path) -> None:
+    if not isinstance(path, str | os.PathLike):
+        raise OptionError(f"the path of a drawing must be a string or a Path, got {path!r}")
     ending = os.path.splitext(path)[1].lstrip(".").lower()
     known = figure.canvas.get_supported_filetypes()
     if ending not in known:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from pysimd import registry
+from pysimd import arguments, registry
 from pysimd.errors import OptionError, UnavailableError
 from pysimd.inspection import inspect
 from pysimd.microkernel import MicroKernel
@@ -31,7 +31,9 @@ class Report:
         return document(machine=self.machine, peaks=peaks, rows=[asdict(row) for row in self.rows])
 
     def to_json(self, indent: int | None = 2) -> str:
-        """``to_dict`` as JSON text."""
+        """``to_dict`` as JSON text; ``indent``: spaces of each level, None for one line."""
+        if indent is not None and not isinstance(indent, int):
+            raise OptionError(f"indent must be an integer or None, got {indent!r}")
         return to_json(self.to_dict(), indent)
 
     @classmethod
@@ -119,14 +121,18 @@ def compare(
 
     Raises:
         UnknownKernelError: no kernel has that name.
-        OptionError: a target that is not the architecture of a GPU.
+        OptionError: a target that is not the architecture of a GPU, or an argument of another type.
     """
+    count, measure, fresh = (
+        arguments.flag(name, x) for name, x in (("count", count), ("measure", measure), ("fresh", fresh))
+    )
+    seconds = arguments.positive("seconds", seconds)
+    targets = [arguments.text("target", x) for x in arguments.items("targets", targets, "architectures")]
     wrong = [x for x in targets if not x.startswith(tuple(_ARCHITECTURES.values()))]
     if wrong:
         raise OptionError(f"target {wrong[0]!r}: give architectures of GPUs, such as sm_80 or gfx942")
-    chosen = (
-        registry.kernels() if kernels is None else [registry.kernel(k) if isinstance(k, str) else k for k in kernels]
-    )
+    given = registry.kernels() if kernels is None else arguments.items("kernels", kernels, "kernels or their names")
+    chosen = [x if isinstance(x, MicroKernel) else registry.kernel(x) for x in given]
     rows = [
         _row(kernel, count, seconds if measure else 0, target)
         for kernel in chosen

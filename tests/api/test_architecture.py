@@ -15,7 +15,7 @@ KERNELS = {module.__name__: Path(module.__file__).parent for module in (cpu_kern
 # From low to high. A module belongs to the room of its longest prefix here, and imports its own room and lower ones.
 ORDER = (
     ("_version", "_cpu", "errors", "once", "cpu_kernels", "gpu_kernels", "hip_kernels"),
-    ("dtypes", "ratio", "sources"),
+    ("arguments", "dtypes", "ratio", "sources"),
     ("operands", "simulator"),
     ("microkernel",),
     ("backends", "backends.gpu", "backends.cpu"),

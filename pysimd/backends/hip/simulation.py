@@ -52,7 +52,7 @@ def compiled(source: str, entry: str, target: str) -> simulator.CodeObject:
 def simulate(kernel: MicroKernel, a, b, c, target: str) -> Simulation:
     """``MicroKernel.simulate`` of a HIP kernel."""
     row = table.BY_NAME[kernel.name]
-    if target not in simulator.TARGETS:
+    if not isinstance(target, str) or target not in simulator.TARGETS:
         raise OptionError(f"target={target!r}: the simulator knows {', '.join(simulator.TARGETS)}")
     if device.lacks(row, target):
         raise UnavailableError(device.lacks(row, target))
