@@ -6,14 +6,14 @@ A kernel and a rung call their implementation and nothing above it. Lookups by n
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from pysimd import dtypes, sources
-from pysimd.errors import UnavailableError
+from pysimd.errors import UnavailableError, UnknownKernelError
 from pysimd.operands import Array, GemmOptions
 from pysimd.ratio import Ratio, tile_ratio
 
@@ -38,6 +38,9 @@ class Implementation(Protocol):
     """
 
     name: str
+
+    def __reduce__(self) -> str:
+        """The name of the object in its module: a process has one."""
 
     def backend(self) -> Backend:
         """The backend as it is on this machine."""
@@ -97,8 +100,30 @@ class Backend:
     features: tuple[str, ...]
 
 
+class _Named:
+    """What a process has one object of by its name. It is pickled and copied by that name, so that a copy is the object
+    itself; its implementation is no field, so that ``dataclasses.asdict`` gives plain data."""
+
+    name: str
+    _implementation: Implementation
+
+    def __post_init__(self, _implementation: Implementation) -> None:
+        object.__setattr__(self, "_implementation", _implementation)
+
+    def __reduce__(self):
+        return _by_name, (self._implementation, self.name)
+
+
+def _by_name(implementation: Implementation, name: str) -> MicroKernel | Rung:
+    """The kernel or the rung of that name, in the process that unpickles it."""
+    for found in (*implementation.kernels(), *implementation.rungs()):
+        if found.name == name:
+            return found
+    raise UnknownKernelError(f"no kernel {name!r} in this version of pysimd, which was pickled by another one")
+
+
 @dataclass(frozen=True, eq=False)
-class MicroKernel:
+class MicroKernel(_Named):
     """One microkernel: ``C[mr,nr] += A[mr,K] @ B[K,nr]`` for any K, called on arrays.
 
     Attributes:
@@ -127,7 +152,7 @@ class MicroKernel:
     available: bool
     unavailable_reason: str
     source_path: str
-    _implementation: Implementation = field(repr=False)
+    _implementation: InitVar[Implementation]
 
     @property
     def a_dtype(self) -> np.dtype:
@@ -218,7 +243,7 @@ class MicroKernel:
 
 
 @dataclass(frozen=True, eq=False)
-class Rung:
+class Rung(_Named):
     """One rung, called like ``gemm``.
 
     Attributes:
@@ -260,7 +285,7 @@ class Rung:
     available: bool
     unavailable_reason: str
     source_path: str
-    _implementation: Implementation = field(repr=False)
+    _implementation: InitVar[Implementation]
 
     @cached_property
     def source(self) -> str:

@@ -27,6 +27,9 @@ class Cpu:
     name = "cpu"
     offered = tuple(table.TYPES)
 
+    def __reduce__(self) -> str:
+        return "CPU"
+
     @cache  # noqa: B019 (there is one Cpu, and it lives as long as the process)
     def backend(self) -> Backend:
         """This processor."""

@@ -28,6 +28,9 @@ class Cuda(Gpu):
     name = "cuda"
     offered = tuple(table.BATCHED_TYPES)
 
+    def __reduce__(self) -> str:
+        return "CUDA"
+
     def backend(self) -> Backend:
         """The current device when first asked."""
         return device.backend()

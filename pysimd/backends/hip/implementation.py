@@ -24,6 +24,9 @@ class Hip(Gpu):
     name = "hip"
     offered = tuple(BATCHED_TYPES)
 
+    def __reduce__(self) -> str:
+        return "HIP"
+
     def backend(self) -> Backend:
         """The current device when first asked."""
         return device.backend()
