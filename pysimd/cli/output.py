@@ -23,9 +23,21 @@ def say_written(what: str, path: Path) -> None:
     say(f"{what} written to {path}")
 
 
+_COMMANDS = {
+    "pysimd.kernels()": "`pysimd kernels`",
+    "pysimd.kernels('hip')": "`pysimd kernels --backend hip`",
+    "pysimd.rungs()": "`pysimd ladder --list`",
+    "target=": "--target ",
+}
+"""Functions and parameters in messages of the package, and what the command line has instead."""
+
+
 def fail(error: object, code: int) -> int:
     """One line on standard error; returns the exit code."""
-    say("pysimd: error:", " ".join(str(error).split()))
+    text = str(error)
+    for python, command in _COMMANDS.items():
+        text = text.replace(python, command)
+    say("pysimd: error:", " ".join(text.split()))
     return code
 
 

@@ -18,6 +18,7 @@ from pysimd.cli.output import fail, operations_unit, print_json, say
 from pysimd.errors import DTypeError, OptionError
 from pysimd.microkernel import MicroKernel
 from pysimd.report.text import table
+from pysimd.simulator import TARGETS
 
 HELP = "run one kernel on .npy files or on seeded random input, time it and check it"
 
@@ -80,6 +81,8 @@ def execute(options) -> int:
 
 def _simulate(kernel: MicroKernel, options) -> int:
     """``run --simulate``: what was executed instead of how fast it was."""
+    if options.simulate not in TARGETS:
+        raise OptionError(f"--simulate {options.simulate!r}: the simulator knows {', '.join(TARGETS)}")
     given = _input(kernel, options, batch=100)
     say(f"compiling {kernel.name} for {options.simulate} and executing its machine code ...")
     run = kernel.simulate(given.a, given.b, given.c, target=options.simulate)
@@ -172,5 +175,5 @@ def _load(kernel: MicroKernel, path: Path) -> np.ndarray:
         raise DTypeError(f"{path} holds several arrays: give a .npy file with one")
     if x.dtype == np.dtype("V2") and "bf16" in kernel.types:
         x = x.view(dtypes.dtype_of("bfloat16"))  # numpy.save writes bfloat16 as two plain bytes
-    operands.check_dimensions(str(path), x.shape, 2, "")
+    operands.check_dimensions(str(path), x.shape, 2, "(..., rows, columns)")
     return x

@@ -10,11 +10,11 @@ from pysimd.cli.output import print_json, say_written
 from pysimd.errors import UnavailableError
 from pysimd.report import drawing, plots, tile_drawing
 
-HELP = "draw the register tile of a kernel, with the counts of its hot loop"
+HELP = "draw the register tile of a kernel or of a rung of the ladder, with the counts of its hot loop"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="kernel name")
+    parser.add_argument("name", metavar="NAME", help="name of the kernel or rung")
     parser.add_argument("--target", help="compile a GPU kernel for this, e.g. sm_80 or gfx1100")
     parser.add_argument("--code", action="store_true", help="then the counts and the disassembly of the hot loop")
     parser.add_argument("--svg", metavar="PATH", type=Path, help="write the drawing here as SVG")
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options) -> int:
-    tile = tile_drawing.tile(registry.kernel(options.name), options.target)
+    tile = tile_drawing.tile(registry.kernel_or_rung(options.name), options.target)
     if options.code and tile.counted is None:
         raise UnavailableError(tile.uncounted_reason)
     if options.svg is not None:

@@ -1,4 +1,4 @@
-"""The register tile of one kernel: which registers hold C, and what is loaded and broadcast in a step of k."""
+"""The register tile of one kernel or rung: which registers hold C, and what is loaded and broadcast in a step of k."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 from pysimd import sources
 from pysimd.errors import UnavailableError
 from pysimd.inspection import Inspection, inspect
-from pysimd.microkernel import MicroKernel
+from pysimd.microkernel import MicroKernel, Rung
+from pysimd.ratio import Ratio
 from pysimd.report.drawing import Drawing, Rectangle, Shape, Text
 
 
@@ -20,7 +21,7 @@ class Tile:
     """A register tile.
 
     Attributes:
-        kernel, form, mr, nr: as of the kernel.
+        kernel, form, mr, nr: as of the kernel; of a rung its name, and the tile of ``lanes`` threads.
         holder: what holds C: ``vector registers``, ``registers of a thread``, ...
         width: elements of C in one holder, along a row and on into the next rows; None where it is not known.
         step: sentences on one step of k.
@@ -49,6 +50,14 @@ class Tile:
         """Number of holders of all of C."""
         return -(-self.mr * self.nr // (self.width or 1))
 
+    @property
+    def scale(self) -> int:
+        """Rows and columns of C that one row and one column of a drawing stand for: 1, unless C would be too large."""
+        scale = 1
+        while self.width is None and (self.mr > _MOST_ROWS * scale or self.nr > _MOST_COLUMNS * scale):
+            scale *= 2
+        return scale
+
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
         plain = ("kernel", "form", "mr", "nr", "holder", "width", "holders", "step", "file", "uncounted_reason")
@@ -57,8 +66,11 @@ class Tile:
         }
 
 
-def tile(kernel: MicroKernel, target: str | None = None) -> Tile:
-    """The register tile of a kernel, for ``target`` as in ``pysimd.inspect``.
+_MOST_ROWS = _MOST_COLUMNS = 32
+
+
+def tile(kernel: MicroKernel | Rung, target: str | None = None) -> Tile:
+    """The register tile of a kernel or a rung, for ``target`` as in ``pysimd.inspect``.
 
     Raises:
         OptionError: a target that the kernel cannot be compiled for.
@@ -67,19 +79,31 @@ def tile(kernel: MicroKernel, target: str | None = None) -> Tile:
         counted, reason = inspect(kernel, target=target), ""
     except UnavailableError as error:
         counted, reason = None, str(error)
-    holder, width = _held(kernel, counted)
+    if isinstance(kernel, Rung):
+        form, mr, nr, k_group = _form_of(kernel), kernel.tm, kernel.tn, 1
+        threads = "a thread" if kernel.lanes == 1 else f"{kernel.lanes} threads"
+        holder, width = f"registers of {threads}", 1 if kernel.lanes == 1 else None
+    else:
+        form, mr, nr, k_group = kernel.form, kernel.mr, kernel.nr, kernel.k_group
+        holder, width = _held(kernel, counted)
     return Tile(
         kernel=kernel.name,
-        form=kernel.form,
-        mr=kernel.mr,
-        nr=kernel.nr,
+        form=form,
+        mr=mr,
+        nr=nr,
         holder=holder,
         width=width,
-        step=_step(kernel),
+        step=_step(kernel.ratio, form, mr, nr, k_group),
         file=_file(kernel),
         counted=counted,
         uncounted_reason=reason,
     )
+
+
+def _form_of(rung: Rung) -> str:
+    if rung.lanes > 1:
+        return "tensor cores"
+    return "inner" if rung.ratio.loads == 2 * rung.ratio.macs else "outer"
 
 
 def _held(kernel: MicroKernel, counted: Inspection | None) -> tuple[str, int | None]:
@@ -102,20 +126,20 @@ _LANES_OF_AN_ELEMENT = {"avx512_f32_outer_8x8": 2}
 """Lanes that accumulate one element of C, of kernels that have several and add them at the end."""
 
 
-def _file(kernel: MicroKernel) -> dict[str, str]:
+def _file(kernel: MicroKernel | Rung) -> dict[str, str]:
     """Labels ``tile``, ``regs`` and ``per k`` (or ``per 2 k``, ...) of the header of the kernel's file."""
     labels = sources.labels(kernel.source).items()
     return {label: " ".join(text.split()) for label, text in labels if label.split()[0] in ("tile", "regs", "per")}
 
 
-def _step(kernel: MicroKernel) -> tuple[str, ...]:
-    ratio, group = kernel.ratio, kernel.k_group
-    if kernel.form == "inner":
+def _step(ratio: Ratio, form: str, mr: int, nr: int, group: int) -> tuple[str, ...]:
+    """Of ``group`` steps of k, whose multiply-adds one instruction does."""
+    if form == "inner":
         loads = "for every multiply-add one element of a row of A and one of a column of B are loaded"
         return (loads, f"{ratio.macs} multiply-adds, {ratio.loads} elements loaded: {ratio.value:.2f}")
     what = "k" if group == 1 else f"group of {group} k"
-    loads = f"for every {what}: {kernel.mr * group} elements of A and {kernel.nr * group} of B are loaded"
-    if kernel.form in ("wmma", "mfma"):
+    loads = f"for every {what}: {mr * group} elements of A and {nr * group} of B are loaded"
+    if form in ("wmma", "mfma", "tensor cores"):
         loads += ", and the matrix unit multiplies each with each"
     else:
         loads += "; each of A is broadcast along its row of C"
@@ -124,7 +148,9 @@ def _step(kernel: MicroKernel) -> tuple[str, ...]:
 
 def spans(drawn: Tile, row: int) -> list[tuple[int, int]]:
     """Ranges of columns of a row that one register holds each; the whole row where that is not known."""
-    holders = [drawn.holder_of(row, j) if drawn.width else 0 for j in range(drawn.nr)]
+    if drawn.width is None:
+        return [(0, drawn.nr // drawn.scale)]
+    holders = [drawn.holder_of(row, j) for j in range(drawn.nr)]
     starts = [j for j in range(drawn.nr) if j == 0 or holders[j] != holders[j - 1]]
     return list(pairwise([*starts, drawn.nr]))
 
@@ -153,19 +179,24 @@ def notes(drawn: Tile) -> list[str]:
     return found
 
 
+def _scaled(drawn: Tile) -> str:
+    return "" if drawn.scale == 1 else f"; {drawn.scale} x {drawn.scale} elements of C are drawn as one"
+
+
 def text(drawn: Tile) -> str:
     """The tile for the terminal: B above, A to the left, C in its registers."""
-    cell = 5 if drawn.width == 1 else 3 if drawn.nr <= 16 else 2
+    columns = drawn.nr // drawn.scale
+    cell = max(5, len(f"c{drawn.holders - 1}") + 2) if drawn.width == 1 else 3 if columns <= 16 else 2
     side = f"{'A':>5} "
-    lines = [title(drawn), "", f"{'':>{len(side) + 1}}B: row k of {drawn.nr} elements"]
+    lines = [title(drawn), "", f"{'':>{len(side) + 1}}B: row k of {drawn.nr} elements{_scaled(drawn)}"]
     rows = []
-    for i in range(drawn.mr):
+    for i in range(0, drawn.mr, drawn.scale):
         row = ""
         for j, until in spans(drawn, i):
             name = f"c{drawn.holder_of(i, j)}" if drawn.width else ""
             row += "│" + f" {name}".ljust((until - j) * cell - 1)
         rows.append(f"{'a' + str(i):>5} {row}│")
-    border = "─" * (drawn.nr * cell - 1)
+    border = "─" * (columns * cell - 1)
     lines += [" " * len(side) + "┌" + border + "┐", *rows, " " * len(side) + "└" + border + "┘", ""]
     return "\n".join([*lines, *(textwrap.fill(note, 110, subsequent_indent="  ") for note in notes(drawn))])
 
@@ -176,16 +207,17 @@ _LINE, _LEAST_WIDTH = 18, 760
 
 def drawing(drawn: Tile) -> Drawing:
     """The tile: a row of B above, a column of A to the left, C in its registers, notes below."""
-    bottom = _TOP + drawn.mr * _CELL + 24
+    rows, columns = drawn.mr // drawn.scale, drawn.nr // drawn.scale
+    bottom = _TOP + rows * _CELL + 24
     lines = [line for note in notes(drawn) for line in textwrap.wrap(note, 100, subsequent_indent="  ")]
     shapes: list[Shape] = [Text(4, 18, title(drawn), kind="title")]
-    shapes += [Text(_LEFT, _TOP - 38, "B: row k"), Text(4, _TOP - 8, "A: column k")]
-    shapes += [Rectangle("b", _LEFT + j * _CELL, _TOP - 32, _CELL, 20) for j in range(drawn.nr)]
-    shapes += [Rectangle("a", _LEFT - 30, _TOP + i * _CELL, 22, _CELL) for i in range(drawn.mr)]
-    for i in range(drawn.mr):
+    shapes += [Text(_LEFT, _TOP - 38, f"B: row k{_scaled(drawn)}"), Text(4, _TOP - 8, "A: column k")]
+    shapes += [Rectangle("b", _LEFT + j * _CELL, _TOP - 32, _CELL, 20) for j in range(columns)]
+    shapes += [Rectangle("a", _LEFT - 30, _TOP + i * _CELL, 22, _CELL) for i in range(rows)]
+    for i in range(rows):
         shapes += _row(drawn, i)
     shapes += [Text(4, bottom + _LINE * i, line) for i, line in enumerate(lines)]
-    width = max(_LEFT + drawn.nr * _CELL + 10, _LEAST_WIDTH)
+    width = max(_LEFT + columns * _CELL + 10, _LEAST_WIDTH)
     return Drawing("tile", width, bottom + _LINE * len(lines), tuple(shapes))
 
 

@@ -230,13 +230,22 @@ def test_run_a_result_outside_the_bound_is_a_failure(pysimd_cli, monkeypatch):
         (["run", "generic_f32_outer_4x4", "--a", "none.npy", "--b", "b.npy"], 1, "none.npy: No such file"),
         (["run", "generic_f32_outer_4x4", "--a", "text.npy", "--b", "b.npy"], 1, "text.npy is not an array file"),
         (["run", "generic_f32_outer_4x4", "--a", "many.npz", "--b", "b.npy"], 1, "holds several arrays"),
-        (["run", "generic_f32_outer_4x4", "--a", "flat.npy", "--b", "b.npy"], 1, "at least 2 dimensions"),
+        (
+            ["run", "generic_f32_outer_4x4", "--a", "flat.npy", "--b", "b.npy"],
+            1,
+            "at least 2 dimensions (..., rows, columns), got",
+        ),
         (["run", "generic_f32_outer_4x4", "--a", "a.npy", "--b", "a.npy"], 1, "(3, 4)"),
         (["run", "generic_f64_outer_4x4", "--a", "a.npy", "--b", "b.npy"], 1, "float32"),
         (["run", "generic_f32_outer_4x4", "--a", "a.npy", "--b", "b.npy", "--k", "3"], 2, "--k is for random input"),
         (["run", "generic_f32_outer_4x4", "--out", "no/such/folder.npy", *QUICK], 1, "No such file"),
         (["source", "generic_f32_outer"], 2, "no kernel"),
         (["ratio", "nonsense_kernel"], 2, "no kernel"),
+        (["run", "?"], 2, "no kernel '?': `pysimd kernels` lists them all"),
+        (["show", "?"], 2, "no kernel '?': `pysimd kernels` and `pysimd ladder --list` list them all"),
+        (["show", "generic_f32_outer_4x4", "--target", "sm_80"], 2, "--target 'sm_80': generic_f32_outer_4x4 is built"),
+        (["show", "f32_best", "--target", "sm_3"], 2, "--target 'sm_3': f32_best is compiled for"),
+        (["run", "hip_f32_outer_4x4", "--simulate", "sm_80"], 2, "--simulate 'sm_80': the simulator knows gfx900, "),
     ],
 )
 def test_errors_are_one_line(pysimd_cli, tmp_path, monkeypatch, words, code, says):

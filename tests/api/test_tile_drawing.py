@@ -56,6 +56,22 @@ def test_every_kernel_is_drawn(kernel):
         assert float(x.get("y")) + float(x.get("height")) <= bottom
 
 
+@pytest.mark.parametrize("rung", pysimd.rungs(), ids=lambda r: r.name)
+def test_every_rung_is_drawn(rung):
+    drawn = tile_drawing.tile(rung)
+    text = tile_drawing.text(drawn)
+    assert f": {rung.ratio.value:.2f}" in text
+    assert (" of a thread" if rung.lanes == 1 else f"registers of {rung.lanes} threads") in text
+    assert max(map(len, text.splitlines())) <= 115
+    lengths = {len(line) for line in text.splitlines() if line.endswith(("│", "┐", "┘"))}
+    assert len(lengths) == 1
+    assert (f"{drawn.scale} x {drawn.scale} elements of C are drawn as one" in text) == (drawn.scale > 1)
+    root = ElementTree.fromstring(drawing.svg(tile_drawing.drawing(drawn)))
+    rectangles = [x.get("class") for x in root.iter(f"{SVG}rect")]
+    assert rectangles.count("a") * drawn.scale == rung.tm
+    assert rectangles.count("b") * drawn.scale == rung.tn
+
+
 @pytest.mark.parametrize("name", ["sse_f32_outer_4x4", "avx512_f32_outer_14x32", "cuda_f16f32_wmma_16x16"])
 def test_drawn_with_matplotlib(tmp_path, name):
     pytest.importorskip("matplotlib")
