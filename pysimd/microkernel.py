@@ -316,7 +316,7 @@ class Rung(_Named):
         Args:
             a: (..., m, k), with ``trans_a`` (..., k, m), as for ``gemm``: a CuPy array, or a CUDA exporter of DLPack.
             b: (..., k, n), with ``trans_b`` (..., n, k).
-            c: (..., m, n); read only if ``beta`` is not 0.
+            c: (..., m, n), or what broadcasts to it, as for ``gemm``; read only if ``beta`` is not 0.
             alpha, beta, trans_a, trans_b, out: as for ``gemm``.
 
         Returns:

@@ -177,7 +177,7 @@ class Product(NamedTuple):
     Attributes:
         types: types family of the operands.
         a, b: (..., m, k) and (..., k, n); transposed views for ``trans_a`` and ``trans_b``.
-        c: (..., m, n), or None where nothing is added.
+        c: (..., m, n), each 1 where C broadcasts; None where nothing is added.
         out: array of the shape ``full`` to write to, or None for a new one.
         full: shape (*batch, m, n) of the result.
         shape: what the caller gets: ``full`` without the dimensions that vectors lack.
@@ -226,7 +226,10 @@ def check_tile_call(kernel: Tile, a, b, c, out, out_name: str = "out") -> Produc
     check_inner(a.shape, b.shape)
     shapes = {"a": a.shape, "b": b.shape}
     if c is not None:
-        check_c(c, (kernel.mr, kernel.nr), kernel.c_dtype, "c must be {dtype}, got {got}")
+        check_dimensions("c", c.shape, 2, f"(..., {kernel.mr}, {kernel.nr})")
+        check_c_dtype(c, kernel.c_dtype)
+        if c.shape[-2:] != (kernel.mr, kernel.nr):
+            raise ShapeError(f"c must be (..., {kernel.mr}, {kernel.nr}), got {c.shape}")
         shapes["c"] = c.shape
     shape = (*broadcast_batch(shapes), kernel.mr, kernel.nr)
     if out is not None:
@@ -282,7 +285,8 @@ def check_gemm(kernel: Typed | None, a, b, c, out, options: GemmOptions, offered
     dtype = dtypes.dtype_of(family.c)
     shapes = {"a": a.shape, "b": b.shape}
     if c is not None:
-        check_c(c, matrix, dtype, "c must be {dtype}, the type of the result, got {got}")
+        check_c_dtype(c, dtype, ", the type of the result")
+        c = as_matrices(c, matrix)
         shapes["c"] = c.shape
     shape = (*broadcast_batch(shapes), *matrix)
     if out is not None:
@@ -302,13 +306,18 @@ def _is_int32(x: Real) -> bool:
     return whole == x and -(1 << 31) <= whole < 1 << 31
 
 
-def check_c(c, matrix: tuple[int, int], dtype: np.dtype, wrong_dtype: str) -> None:
-    """Raise unless C has matrices of this shape and dtype."""
-    check_dimensions("c", c.shape, 2, f"(..., {matrix[0]}, {matrix[1]})")
+def check_c_dtype(c, dtype: np.dtype, meaning: str = "") -> None:
+    """Raise unless C has this dtype; ``meaning``: of the dtype, for the message."""
     if c.dtype != dtype:
-        raise DTypeError(wrong_dtype.format(dtype=dtype.name, got=dtypes.describe(c.dtype)))
-    if c.shape[-2:] != matrix:
-        raise ShapeError(f"c must be (..., {matrix[0]}, {matrix[1]}), got {c.shape}")
+        raise DTypeError(f"c must be {dtype.name}{meaning}, got {dtypes.describe(c.dtype)}")
+
+
+def as_matrices(c: Array, matrix: tuple[int, int]) -> Array:
+    """C with rows and columns, each 1 where it broadcasts to those of ``matrix``; raises unless it does."""
+    found = c[(None,) * (2 - c.ndim)] if c.ndim < 2 else c
+    if any(own not in (1, n) for own, n in zip(found.shape[-2:], matrix, strict=True)):
+        raise ShapeError(f"c must broadcast to (..., {matrix[0]}, {matrix[1]}), got {c.shape}")
+    return found
 
 
 class ArrayModule(Protocol):

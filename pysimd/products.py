@@ -83,8 +83,9 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out
         a: (..., m, k), with ``trans_a`` (..., k, m). NumPy array, CuPy array, or an exporter of DLPack; dtypes as for
             ``matmul``; any strides, any alignment.
         b: (..., k, n), with ``trans_b`` (..., n, k), on the same device.
-        c: (..., m, n), of the result's dtype; its batch dimensions broadcast with the others. Never written (unless it
-            is ``out``), and not read if ``beta`` is 0: NaN there does not matter then.
+        c: (..., m, n), or what broadcasts to it: (n,) or (1, n) is added to each row, (m, 1) to each column; of the
+            result's dtype. Never written (unless it is ``out``), and not read if ``beta`` is 0: NaN there does not
+            matter then.
         alpha, beta: real numbers, rounded to the result's dtype; int32 values where that is int32.
         trans_a, trans_b: transpose the last two dimensions of ``a``, ``b``.
         out: array of the result's shape and dtype to write into; it may overlap any operand, and may be ``c``.

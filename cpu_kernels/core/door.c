@@ -217,8 +217,10 @@ static int read_request(const request *r, plan *p)
     p->batch_dims = 0;
     if (!broadcast(p, &p->a) || !broadcast(p, &p->b)) return 0;
     if (r->c) {
-        if (!read_operand(&p->c, r->c, MATRIX) || type_number(&p->c) != type_numbers[p->types][2]) return 0;
-        if (p->c.rows != p->a.rows || p->c.cols != p->b.cols || !broadcast(p, &p->c)) return 0;
+        if (!read_operand(&p->c, r->c, r->tile ? MATRIX : ROW_OR_MATRIX)) return 0;
+        if (type_number(&p->c) != type_numbers[p->types][2] || !broadcast(p, &p->c)) return 0;
+        if (p->c.rows != p->a.rows && (r->tile || p->c.rows != 1)) return 0; /* a single row or column broadcasts */
+        if (p->c.cols != p->b.cols && (r->tile || p->c.cols != 1)) return 0;
     }
     double elements = (double)p->a.rows * (double)p->b.cols;
     p->count = 1;

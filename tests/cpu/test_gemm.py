@@ -90,6 +90,51 @@ def test_batches_broadcast(alpha, beta, rng):
         assert np.array_equal(out, result)
 
 
+BIASES = ((), (1,), (6,), (1, 6), (5, 1), (1, 1), (4, 1, 6), (4, 5, 1), (2, 1, 1, 6))
+
+
+@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("shape", BIASES, ids=str)
+def test_c_broadcasts_in_rows_and_columns(types, shape, rng):
+    """Also where the fast path does not take it: a subclass of ndarray."""
+    a, b, _ = operands(types, rng, batch_a=(4,))
+    c = random_result(rng, dtypes.dtype_of(dtypes.FAMILIES[types].c), shape)
+    full = np.broadcast_to(c, np.broadcast_shapes(shape, (4, 5, 6)))
+    for alpha, beta in ((1, 1), (2, 1), (1, 3), (2, 3), (2, 0)):
+        for x in (a, a.view(np.recarray)):
+            result = pysimd.gemm(x, b, c, alpha=alpha, beta=beta)
+            check(result, types, np.broadcast_to(a, (*full.shape[:-2], 5, 7)), b, full, alpha, beta)
+            out = np.empty_like(result)
+            assert pysimd.gemm(x, b, c, alpha=alpha, beta=beta, out=out) is out
+            assert np.array_equal(out, result)
+
+
+@pytest.mark.parametrize("sizes", [(1, 6), (5, 1), (1, 1), (0, 6), (5, 0)])
+def test_a_bias_of_a_single_row_or_column(sizes, rng):
+    m, n = sizes
+    a, b, _ = operands("f32", rng, m=m, n=n)
+    for shape in ((n,), (1, n), (m, 1), ()):
+        c = random_result(rng, np.dtype("f4"), shape)
+        check(pysimd.gemm(a, b, c, alpha=2, beta=3), "f32", a, b, np.broadcast_to(c, (m, n)), 2, 3)
+
+
+def test_a_bias_that_is_part_of_out(rng):
+    a, b, _ = operands("f32", rng)
+    for place in (np.s_[2], np.s_[2:3], np.s_[:, 1:2], np.s_[3, 4]):
+        out = random_result(rng, np.dtype("f4"), (5, 6))
+        c = out[place]
+        expected = np.broadcast_to(c, (5, 6)).copy()
+        assert pysimd.gemm(a, b, np.asarray(c), beta=1, out=out) is out
+        check(out, "f32", a, b, expected, 1, 1)
+
+
+def test_a_bias_of_a_product_by_blas(rng):
+    a, b, _ = operands("f32", rng, 130, 130, 130)
+    for shape in ((130,), (130, 1), ()):
+        c = random_result(rng, np.dtype("f4"), shape)
+        check(pysimd.gemm(a, b, c, beta=1), "f32", a, b, np.broadcast_to(c, (130, 130)), 1, 1)
+
+
 def test_out_may_overlap_everything(rng):
     for which in range(3):
         a, b, c = given = operands("f32", rng, 6, 6, 6)
@@ -145,8 +190,8 @@ ERRORS = [
     (pysimd.OptionError, "beta must be a real number, got str", {"beta": "1"}),
     (pysimd.ShapeError, r"same k: a \(5, 7\) has 5, b \(7, 6\) has 7", {"trans_a": True}),
     (pysimd.ShapeError, r"same k: a \(5, 7\) has 7, b \(7, 6\) has 6", {"trans_b": True}),
-    (pysimd.ShapeError, r"c must be \(..., 5, 6\), got \(6, 5\)", {"c": np.zeros((6, 5), np.float32)}),
-    (pysimd.ShapeError, r"c must have at least 2 dimensions", {"c": np.zeros(6, np.float32)}),
+    (pysimd.ShapeError, r"c must broadcast to \(..., 5, 6\), got \(6, 5\)", {"c": np.zeros((6, 5), np.float32)}),
+    (pysimd.ShapeError, r"c must broadcast to \(..., 5, 6\), got \(5,\)", {"c": np.zeros(5, np.float32)}),
     (pysimd.DTypeError, "c must be float32, the type of the result, got float64", {"c": np.zeros((5, 6))}),
     (pysimd.ShapeError, r"out must have shape \(5, 6\)", {"out": np.zeros((5, 7), np.float32)}),
     (pysimd.DTypeError, "out must be float32", {"out": np.zeros((5, 6))}),

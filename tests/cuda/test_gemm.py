@@ -75,7 +75,7 @@ def test_c_broadcasts_and_out_has_any_strides(types, size, rng):
     a, b, c = operands(types, size, size, size, rng, (7,))
     for layout in layouts.RESULTS:
         out = on_gpu(layout(np.zeros((7, size, size), c.dtype)))
-        for z in (c[:1], c[0], c):
+        for z in (c[:1], c[0], c, c[0, 0], c[:, :1], c[:, :, :1], c[0, :, :1], c[0, 0, 0]):
             assert pysimd.gemm(on_gpu(a), on_gpu(b), on_gpu(z), alpha=factors[0], beta=factors[1], out=out) is out
             check(on_host(out), types, a, b, np.broadcast_to(z, c.shape), *factors)
 

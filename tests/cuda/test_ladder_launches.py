@@ -249,3 +249,13 @@ def test_nothing_to_store(run, shapes):
     a, b = (np.lib.stride_tricks.as_strided(memory(shape), shape, (0,) * len(shape), subok=True) for shape in shapes)
     assert run(a, b).size == 0
     assert Kernel.launched == []
+
+
+@pytest.mark.parametrize("name", ["smem_dbuf", "cpasync", "f32_best"])
+@pytest.mark.parametrize("shape", [(), (24,), (1, 24), (16, 1), (3, 1, 24), (3, 16, 1), (1, 1)], ids=str)
+def test_c_broadcasts_in_rows_and_columns(run, rng, name, shape):
+    """Strides of C0 are 0 where it broadcasts, for a column-major C too; only rows of C0 are read in vectors."""
+    a, b, c = memory((3, 16, 8), rng), memory((8, 24), rng), memory(shape, rng)
+    expected = 2 * (np.array(a) @ np.array(b)) - np.array(c)
+    for out in (memory((3, 16, 24)), memory((3, 24, 16)).swapaxes(-1, -2)):
+        np.testing.assert_allclose(run(a, b, c, alpha=2, beta=-1, out=out, name=name), expected, rtol=1e-5, atol=1e-5)

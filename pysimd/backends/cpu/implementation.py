@@ -153,6 +153,8 @@ class Cpu:
         """Compute the product into ``target``, which kernels can store to and which overlaps no operand but C."""
         a, b = numpy_arrays.readable(product.a), numpy_arrays.readable(product.b)
         c = None if product.c is None else numpy_arrays.readable(product.c)
+        # A C that is not read (beta is 0) may have batch dimensions of its own.
+        a = np.broadcast_to(a, (*product.full[:-2], *a.shape[-2:]))
         threads = None if threads is None else int(threads)
         alpha, beta = (int(x) if product.dtype.kind == "i" else float(x) for x in (product.alpha, product.beta))
         result = self.door.gemm(a, b, c, alpha, beta, False, False, target, kernel, threads)
