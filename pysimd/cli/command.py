@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pysimd._version import __version__
 from pysimd.cli import bench, kernels, ladder, overview, peaks, ratio, report, run, show, source
 from pysimd.cli.options import add_json
-from pysimd.cli.output import fail
+from pysimd.cli.output import fail, write_ascii_where_needed
 from pysimd.errors import OptionError, PysimdError, UnknownKernelError
 
 COMMANDS = {
@@ -35,6 +35,8 @@ _USAGE_ERRORS = (OptionError, UnknownKernelError)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line ``argv`` (``sys.argv[1:]`` by default) and return its exit code."""
+    write_ascii_where_needed(sys.stdout)
+    write_ascii_where_needed(sys.stderr)
     try:
         options = _parser().parse_args(argv)
         code = options.execute(options)

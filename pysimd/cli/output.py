@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from pathlib import Path
 
 from pysimd.bench import blas
 from pysimd.report.rows import document, to_json
+
+_ASCII = str.maketrans({**dict.fromkeys("┌┐└┘", "+"), "│": "|", "─": "-", "µ": "u"})
+
+
+def _ascii(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].translate(_ASCII)
+    return text.encode("ascii", "replace").decode(), error.end
+
+
+codecs.register_error("pysimd-ascii", _ascii)
+
+
+def write_ascii_where_needed(stream) -> None:
+    """Let ``stream`` write what its encoding lacks in ASCII: ``+``, ``-`` and ``|`` for the lines of drawings."""
+    if getattr(stream, "errors", "") == "strict" and hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors="pysimd-ascii")
 
 
 def print_json(**fields) -> None:

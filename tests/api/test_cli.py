@@ -55,6 +55,17 @@ def in_a_process(*words, **environment):
     )
 
 
+@pytest.mark.parametrize("words", [["show", "generic_f32_outer_4x4"], ["show", "naive"], ["kernels"], []])
+def test_an_output_that_takes_ascii_alone(words):
+    done = in_a_process(*words, *([] if words else QUICK), PYTHONIOENCODING="ascii")
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    assert done.stdout.isascii()
+    assert "?" not in done.stdout
+    if words[:1] == ["show"]:
+        assert "+---" in done.stdout
+        assert "a0 | c0" in done.stdout
+
+
 def only_error(err):
     """The error, which must be one line."""
     assert err.startswith("pysimd: error: ")
