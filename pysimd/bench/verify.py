@@ -22,7 +22,7 @@ class Verified:
         max_abs_error: largest |C - C*|.
         max_error_over_bound: largest |C - C*| / ((K + 3) u (|A||B| + |C0|)); 0 or infinity for integers.
         holds: whether every element is within the bound; integers must be exact (modulo 2**32), and NaN and infinity
-            where the reference has them.
+            where the reference has them; infinity also where the reference is too large for the type of the result.
     """
 
     reference: str
@@ -68,9 +68,11 @@ def _error_and_bound(a, b, c, result, roundoff: float):
     if not roundoff:
         error = np.abs(result.astype(a.dtype) - exact.astype(np.int32))
         return error, np.zeros_like(error)
-    same = (result == exact) | (np.isnan(result) & np.isnan(exact))  # infinity - infinity is no error
-    error = np.where(same, 0, np.abs(result - exact))
     bound = (a.shape[-1] + 3) * a.dtype.type(roundoff) * (np.abs(a) @ np.abs(b) + np.abs(c))
+    overflows = np.isinf(result) & (np.sign(result) == np.sign(exact))
+    overflows &= np.abs(exact) + bound > np.finfo(result.dtype).max
+    same = (result == exact) | (np.isnan(result) & np.isnan(exact)) | overflows  # infinity - infinity is no error
+    error = np.where(same, 0, np.abs(result - exact))
     return error, np.where(np.isfinite(exact), bound, 0)
 
 

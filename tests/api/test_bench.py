@@ -168,6 +168,21 @@ def test_verify_takes_nan_and_infinity_where_they_belong(product):
     assert not verify("f32", a, b, None, c).holds
 
 
+@pytest.mark.parametrize(("types", "large"), [("f32", 1e30), ("f64", 1e300)])
+def test_verify_takes_infinity_where_the_type_has_no_more(types, large):
+    """The reference is finite in its wider type."""
+    dtype = np.float32 if types == "f32" else np.float64
+    a, b = np.full((2, 3), large, dtype), np.full((3, 2), large, dtype)
+    b[:, 1] *= -1
+    right = np.array([[np.inf, -np.inf]] * 2, dtype)
+    checked = verify(types, a, b, None, right)
+    assert checked.holds
+    assert checked.max_abs_error == 0
+    for wrong in (-right, np.full_like(right, np.nan), np.full_like(right, np.finfo(dtype).max)):
+        assert not verify(types, a, b, None, wrong).holds
+    assert not verify(types, np.ones_like(a), np.ones_like(b), None, np.full_like(right, np.inf)).holds
+
+
 def test_verify_integers_are_exact_and_wrap(rng):
     a, b = rng.integers(-128, 128, (2, 4, 9), np.int8), rng.integers(-128, 128, (2, 9, 4), np.int8)
     c = np.full((2, 4, 4), 2**31 - 1, np.int32)
