@@ -1,5 +1,7 @@
 """Fixtures, and the marker of every test: the folder it lies in (tests/cpu is ``cpu``)."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from cases import QUICK, SEED
@@ -44,6 +46,17 @@ def pytest_report_header():
     cpu = pysimd.backends()[0]
     quick = " PYSIMD_TEST_QUICK=1" if QUICK else ""
     return f"cpu: {cpu.device}; {' '.join(cpu.features)}; {len(CPU_KERNELS)} kernels available{quick}"
+
+
+def pytest_terminal_summary(terminalreporter):
+    """How many tests were skipped for each reason."""
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", ())
+    )
+    if reasons:
+        terminalreporter.section("skipped")
+    for reason, count in reasons.most_common():
+        terminalreporter.line(f"{count:6}  {reason}")
 
 
 @pytest.fixture(autouse=True, scope="session")
