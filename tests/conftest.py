@@ -50,9 +50,8 @@ def pytest_report_header():
 
 def pytest_terminal_summary(terminalreporter):
     """How many tests were skipped for each reason."""
-    reasons = Counter(
-        report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", ())
-    )
+    skipped = terminalreporter.stats.get("skipped", ())
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
     if reasons:
         terminalreporter.section("skipped")
     for reason, count in reasons.most_common():
