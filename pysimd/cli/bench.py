@@ -13,7 +13,7 @@ from pysimd._version import __version__
 from pysimd.backends.cpu.implementation import CPU
 from pysimd.bench import matmul
 from pysimd.cli.options import add_plot, add_seconds, one_or_more, positive, positives
-from pysimd.cli.output import numpy_blas, print_json, say, say_written
+from pysimd.cli.output import check_output, numpy_blas, print_json, say, say_written
 from pysimd.errors import OptionError
 from pysimd.report import plots, report
 from pysimd.report.text import number, table
@@ -48,14 +48,12 @@ def execute(options) -> int:
 def _on_cpu(options) -> Sequence[matmul.CpuRow]:
     if "f16" in options.types:
         raise OptionError("--types f16 is for --backend cuda: the CPU has no f16 kernels")
+    check_output(options.plot, plot=True)
     blas = numpy_blas()
     say(f"pysimd {__version__} against NumPy {np.__version__} ({blas})")
     rows = [
         matmul.against_numpy(*case, threads=options.threads, seconds=options.seconds) for case in _announced(options)
     ]
-    if options.plot is not None:
-        plots.matmul_bars(rows, options.plot)
-        say_written("plot", options.plot)
     if options.json:
         about = {"machine": report.machine(), "numpy": np.__version__, "numpy_blas": asdict(blas)}
         print_json(**about, rows=[asdict(row) for row in rows])
@@ -63,6 +61,9 @@ def _on_cpu(options) -> Sequence[matmul.CpuRow]:
         print(f"C[i] = A[i] @ B[i], random operands, median ns per product; pysimd on {options.threads} thread(s)")
         headers = ["types", "size", "batch", "kernel", "pysimd ns", "numpy ns", "numpy/pysimd", "GFLOP/s", "GB/s"]
         print(table(headers, [_cpu_cells(row) for row in rows], right=["batch", *headers[4:]]))
+    if options.plot is not None:
+        plots.matmul_bars(rows, options.plot)
+        say_written("plot", options.plot)
     return rows
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from pysimd.bench import ladder
 from pysimd.cli.options import add_plot, add_seconds, one_or_more, positives
-from pysimd.cli.output import print_json, say, say_written
+from pysimd.cli.output import check_output, print_json, say, say_written
 from pysimd.errors import OptionError
 from pysimd.report import plots, report
 from pysimd.report.text import number, table
@@ -31,19 +31,20 @@ def execute(options) -> int:
         raise OptionError("--plot draws what was measured: leave --list out")
     if options.plot is not None and len(options.types) > 1:
         raise OptionError(f"--plot draws one family, --types names {len(options.types)}: give one at a time")
+    check_output(options.plot, plot=True)
     if options.list:
         rows, peaks = ladder.listed(), {}
     else:
         rows, peaks = ladder.measure(options.sizes, options.seconds, say, options.types)
-    if options.plot is not None:
-        plots.ladder_bars(rows, options.plot)
-        say_written("plot", options.plot)
     if options.json:
         print_json(machine=report.machine(), peak_tflops=peaks, rows=[asdict(row) for row in rows])
     elif options.list:
         print(_list(rows))
     else:
         print("\n\n".join(_table([row for row in rows if row.types == x], peak) for x, peak in peaks.items()))
+    if options.plot is not None:
+        plots.ladder_bars(rows, options.plot)
+        say_written("plot", options.plot)
     wrong = [row for row in rows if row.within_bound is False]
     for row in wrong:
         say(f"warning: {row.name} at {row.size}: the result is outside the error bound")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import codecs
+import errno
+import os
 import sys
 from pathlib import Path
 
 from pysimd.bench import blas
+from pysimd.report import plots
 from pysimd.report.rows import document, to_json
 
 _ASCII = str.maketrans({**dict.fromkeys("┌┐└┘", "+"), "│": "|", "─": "-", "µ": "u"})
@@ -49,6 +52,21 @@ _COMMANDS = {
     "target=": "--target ",
 }
 """Functions and parameters in messages of the package, and what the command line has instead."""
+
+
+def check_output(path: Path | None, *, plot: bool = False) -> None:
+    """Raise, before anything is measured, where ``path`` cannot be written, or drawn into if it is for a ``plot``."""
+    if path is None:
+        return
+    if plot:
+        plots.check(path)
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    folder = path.parent
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
 
 def fail(error: object, code: int) -> int:

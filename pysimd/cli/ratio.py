@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pysimd.cli.options import add_plot, add_seconds, add_selection, selected
-from pysimd.cli.output import say_written
+from pysimd.cli.output import check_output, say_written
 from pysimd.errors import OptionError
 from pysimd.report.report import compare
 from pysimd.report.rows import Row, in_table_order
@@ -30,6 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(options) -> int:
     if options.targets and not options.count:
         raise OptionError("--target says what is counted: add --count")
+    check_output(options.plot, plot=True)
+    check_output(options.rooflines, plot=True)
     found = compare(
         selected(options),
         count=options.count,
@@ -38,13 +40,13 @@ def execute(options) -> int:
         targets=options.targets,
         fresh=options.fresh,
     )
+    print(found.to_json() if options.json else ratio_table(found.rows))
     if options.plot is not None:
         found.plot(options.plot)
         say_written("plot", options.plot)
     if options.rooflines is not None:
         found.plot_rooflines(options.rooflines)
         say_written("rooflines", options.rooflines)
-    print(found.to_json() if options.json else ratio_table(found.rows))
     return 0
 
 

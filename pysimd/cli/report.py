@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from pysimd.cli.options import add_seconds, add_selection, selected
-from pysimd.cli.output import say, say_written
+from pysimd.cli.output import check_output, say, say_written
 from pysimd.errors import OptionError
 from pysimd.report.report import Report, compare
 
@@ -29,11 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options) -> int:
+    check_output(options.output)
     found = _measured(options) if options.recorded is None else _recorded(options)
-    options.output.write_text(found.html())
-    say_written("report", options.output)
     if options.json:
         print(found.to_json())
+    options.output.write_text(found.html())
+    say_written("report", options.output)
     return 0
 
 

@@ -14,7 +14,7 @@ from pysimd.bench.calls import timed_call
 from pysimd.bench.data import random_operands
 from pysimd.bench.verify import Verified, verify
 from pysimd.cli.options import add_seconds, non_negative, positive
-from pysimd.cli.output import fail, operations_unit, print_json, say
+from pysimd.cli.output import check_output, fail, operations_unit, print_json, say
 from pysimd.errors import DTypeError, OptionError
 from pysimd.microkernel import MicroKernel
 from pysimd.report.text import table
@@ -53,6 +53,7 @@ class _Input:
 
 def execute(options) -> int:
     kernel = registry.kernel(options.name)
+    check_output(options.out)
     if options.simulate is not None:
         return _simulate(kernel, options)
     kernel._check_available()

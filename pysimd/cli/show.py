@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from pysimd import registry
-from pysimd.cli.output import print_json, say_written
+from pysimd.cli.output import check_output, print_json, say_written
 from pysimd.errors import UnavailableError
 from pysimd.report import drawing, plots, tile_drawing
 
@@ -22,6 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options) -> int:
+    check_output(options.svg)
+    check_output(options.plot, plot=True)
     tile = tile_drawing.tile(registry.kernel_or_rung(options.name), options.target)
     if options.code and tile.counted is None:
         raise UnavailableError(tile.uncounted_reason)

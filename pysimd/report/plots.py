@@ -28,14 +28,23 @@ def _figure(width: float, height: float, **options):
     return Figure(figsize=(width, height), **options)
 
 
+def check(path) -> None:
+    """Raise where nothing could be drawn into a file of this name: for use before a measurement."""
+    _checked(_figure(1, 1), path)
+
+
 def _save(figure, path) -> None:
+    _checked(figure, path)
+    figure.savefig(path, dpi=150)
+
+
+def _checked(figure, path) -> None:
     if not isinstance(path, str | os.PathLike):
         raise OptionError(f"the path of a drawing must be a string or a Path, got {path!r}")
     ending = os.path.splitext(path)[1].lstrip(".").lower()
     known = figure.canvas.get_supported_filetypes()
     if ending not in known:
         raise OptionError(f"cannot draw {os.fspath(path)!r}: its name must end in one of .{', .'.join(sorted(known))}")
-    figure.savefig(path, dpi=150)
 
 
 # --- drawings ---

@@ -13,7 +13,7 @@ from pysimd import dtypes
 from pysimd.bench import matmul, verify
 from pysimd.bench.data import random_array
 from pysimd.cli import command as cli
-from pysimd.cli import run
+from pysimd.cli import ratio, report, run, show
 
 QUICK = ["--seconds", "0.001"]
 
@@ -437,6 +437,69 @@ def test_plot_of_an_unknown_kind(pysimd_cli, tmp_path):
     code, _, err = pysimd_cli("ratio", "generic_f32_outer_4x4", "--plot", tmp_path / "plot.bmpx")
     assert code == 2
     assert ".png" in only_error(err)
+
+
+WRITERS = {
+    "bench": ["bench", "--sizes", "4", "--batch", "2", *QUICK, "--plot"],
+    "ratio": ["ratio", "generic_f32_outer_4x4", "--measure", *QUICK, "--plot"],
+    "rooflines": ["ratio", "generic_f32_outer_4x4", "--measure", "--count", *QUICK, "--rooflines"],
+    "report": ["report", "generic_f32_outer_4x4", *QUICK, "-o"],
+    "run": ["run", "generic_f32_outer_4x4", *QUICK, "--out"],
+    "show": ["show", "generic_f32_outer_4x4", "--plot"],
+}
+
+
+@pytest.fixture
+def nothing_is_measured(monkeypatch):
+    """Fails a test that comes to a measurement."""
+
+    def measured(*_, **__):
+        raise AssertionError("measured before the path was looked at")
+
+    for module, name in (
+        (matmul, "against_numpy"),
+        (ratio, "compare"),
+        (report, "compare"),
+        (run, "timed_call"),
+        (show.tile_drawing, "tile"),
+    ):
+        monkeypatch.setattr(module, name, measured)
+
+
+@pytest.mark.usefixtures("nothing_is_measured")
+@pytest.mark.parametrize("command", WRITERS)
+def test_a_path_that_cannot_be_written_is_told_before_measuring(pysimd_cli, tmp_path, command):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "folder.png").mkdir()
+    for path, says in ((tmp_path / "no" / "x.png", "No such file"), (tmp_path / "folder.png", "Is a directory")):
+        code, out, err = pysimd_cli(*WRITERS[command], path)
+        assert (code, out) == (1, "")
+        assert f"{path}: {says}" in only_error(err)
+
+
+@pytest.mark.usefixtures("nothing_is_measured")
+@pytest.mark.parametrize("command", ["bench", "ratio", "rooflines", "show"])
+def test_a_plot_that_cannot_be_drawn_is_told_before_measuring(pysimd_cli, tmp_path, monkeypatch, command):
+    pytest.importorskip("matplotlib")
+    assert pysimd_cli(*WRITERS[command], tmp_path / "r.txtx")[0] == 2
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    code, out, err = pysimd_cli(*WRITERS[command], tmp_path / "r.png")
+    assert (code, out) == (1, "")
+    assert "pip install 'pysimd[plot]'" in only_error(err)
+
+
+@pytest.mark.parametrize("command", ["bench", "ratio"])
+def test_what_was_measured_is_printed_whatever_happens_after(pysimd_cli, tmp_path, monkeypatch, command):
+    pytest.importorskip("matplotlib")
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device", "plot.png")
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
+    code, out, err = pysimd_cli(*WRITERS[command], tmp_path / "plot.png")
+    assert code == 1
+    assert "No space left" in err
+    assert "GFLOP/s" in out
 
 
 @pytest.mark.parametrize("types", ["f32", "f64", "bf16f32", "i8i32", "u8i8i32"])
