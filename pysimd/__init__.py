@@ -16,6 +16,12 @@ from pysimd.report.report import Report, compare
 
 del _folder
 
+
+def __dir__() -> list[str]:
+    """The public names, for tab completion."""
+    return __all__
+
+
 __all__ = [
     "Backend",
     "DTypeError",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import InitVar, dataclass
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -168,6 +169,14 @@ class MicroKernel(_Named):
     def c_dtype(self) -> np.dtype:
         """dtype of C and of the accumulators."""
         return dtypes.dtype_of(dtypes.FAMILIES[self.types].c)
+
+    def _repr_html_(self) -> str:
+        dtypes_of = f"{self.a_dtype.name} @ {self.b_dtype.name} &rarr; {self.c_dtype.name}"
+        state = "can run here" if self.available else escape(self.unavailable_reason)
+        return (
+            f"<b>{self.name}</b>: {self.mr} x {self.nr} tile, {self.form}, {dtypes_of}<br>"
+            f"{self.ratio._repr_html_()}<br>{state}"
+        )
 
     @cached_property
     def ratio(self) -> Ratio:

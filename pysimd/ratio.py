@@ -27,6 +27,12 @@ class Ratio:
         """Multiply-adds per element loaded: 2.0 for an outer 4x4, 4.0 for 8x8, 0.5 for any inner product."""
         return self.macs / self.loads
 
+    def _repr_html_(self) -> str:
+        return (
+            f"<b>{self.value:.2f}</b> multiply-adds per element loaded ({self.macs} / {self.loads}), "
+            f"{self.per_byte:.3f} per byte"
+        )
+
     @property
     def per_byte(self) -> float:
         """Multiply-adds per byte loaded."""

@@ -514,6 +514,14 @@ static void bound_dealloc(PyObject *self)
     Py_DECREF((PyObject *)type);
 }
 
+static PyObject *bound_repr(PyObject *self)
+{
+    const bound *x = (bound *)self;
+    const pysimd_product *p = &x->product;
+    return PyUnicode_FromFormat("<bound %s: c += a @ b, products of %lld x %lld x %lld (m, n, k)>", x->kernel->name,
+                                (long long)p->m, (long long)p->n, (long long)p->k);
+}
+
 static PyMemberDef bound_members[] = {
     {"operands", T_OBJECT_EX, offsetof(bound, operands), READONLY, "what is kept alive: (a, b, c)"},
     {NULL, 0, 0, 0, NULL},
@@ -522,6 +530,7 @@ static PyMemberDef bound_members[] = {
 static PyType_Slot bound_slots[] = {
     {Py_tp_doc, (void *)"c += a @ b on fixed arrays, by one kernel; made by MicroKernel.bind."},
     {Py_tp_call, (void *)bound_call},
+    {Py_tp_repr, (void *)bound_repr},
     {Py_tp_traverse, (void *)bound_traverse},
     {Py_tp_clear, (void *)bound_clear},
     {Py_tp_dealloc, (void *)bound_dealloc},

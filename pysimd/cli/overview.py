@@ -16,8 +16,8 @@ from pysimd.backends.cpu.implementation import CPU
 from pysimd.bench import tiles
 from pysimd.cli.options import add_seconds
 from pysimd.cli.output import numpy_blas, print_json, say
-from pysimd.cli.ratio import ratio_table
 from pysimd.report import report
+from pysimd.report.ratio_table import ratio_table
 from pysimd.report.text import table
 
 COLUMNS = (4, 8, 16, 32, 64)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from pysimd import arguments, registry
 from pysimd.errors import OptionError, UnavailableError
 from pysimd.inspection import inspect
 from pysimd.microkernel import MicroKernel
+from pysimd.report.ratio_table import ratio_table
 from pysimd.report.rows import SCHEMA_VERSION, Row, document, to_json
 
 if TYPE_CHECKING:
@@ -24,6 +26,12 @@ class Report:
     rows: tuple[Row, ...]
     machine: dict[str, Any]
     peaks: tuple[Peaks, ...] = ()
+
+    def __str__(self) -> str:
+        return ratio_table(self.rows)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain data with ``schema_version``."""

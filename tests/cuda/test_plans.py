@@ -323,7 +323,7 @@ class TestDevices:
         arrays = tuple(Array(x, device=1) for x in (A, B, C, C))
         plan = KernelPlan([launch(kernel, A, B, C, C)])
         for device in (1, 0):
-            implementation._Bound(plan, arrays, device, None)()
+            implementation._Bound("kernel", plan, arrays, device, None)()
         assert entered == [1]
         assert kernel.addresses == [[A, B, C, C]] * 2
 

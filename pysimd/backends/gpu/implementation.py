@@ -103,7 +103,7 @@ class Gpu(ABC):
                     raise ShapeError(f"bind needs an {name} of whole, aligned elements, got strides {operand.strides}")
             arrays = x, y, z, z
             plan = tile_work(self.tile_launches(kernel, *arrays), arrays).plan
-        return _Bound(plan, arrays, device, replay.of(a))
+        return _Bound(kernel.name, plan, arrays, device, replay.of(a))
 
     def _check_device(self, kernel: MicroKernel, given: dict[str, object]) -> None:
         device = operands.backend_for(given)
@@ -206,13 +206,19 @@ class Gpu(ABC):
 class _Bound:
     """A launch on fixed arrays."""
 
-    def __init__(self, plan: Plan, arrays: tuple, device: int, known: replay.Replays | None):
+    def __init__(self, name: str, plan: Plan, arrays: tuple, device: int, known: replay.Replays | None):
         import cupy
 
         self.operands = arrays  # kept alive
+        self._name = name
         self._plan, self._addresses, self._device = plan, addresses_of(arrays), device
         self._known = known
         self._current_device, self._guard = cupy.cuda.runtime.getDevice, cupy.cuda.Device
+
+    def __repr__(self) -> str:
+        a, _, c, _ = self.operands
+        (m, n), k = c.shape[-2:], a.shape[-1]
+        return f"<bound {self._name}: c += a @ b, products of {m} x {n} x {k} (m, n, k)>"
 
     def __call__(self) -> None:
         stream = None if self._known is None else self._known.stream(self._device)
