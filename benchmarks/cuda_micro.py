@@ -233,9 +233,9 @@ def register_tiles() -> list[dict[str, Any]]:
 
 
 def gemms() -> list[dict[str, Any]]:
-    """The rungs on words of two f16 and of four int8, at large sizes."""
+    """The rungs on words of two f16 and of four int8, without tensor cores, at large sizes."""
     rows = []
-    rungs = [rung for rung in pysimd.rungs() if rung.available and rung.types in ("f16", "i8i32")]
+    rungs = [rung for rung in pysimd.rungs() if rung.available and rung.types in ("f16", "i8i32") and rung.lanes == 1]
     for rung, size in itertools.product(rungs, (1024, 2048, 4096, 8192)):
         a, b = operands(rung.types, (size, size))
         out = cupy.empty((size, size), dtypes.dtype_of(dtypes.FAMILIES[rung.types].c))
