@@ -155,8 +155,14 @@ def spans(drawn: Tile, row: int) -> list[tuple[int, int]]:
     return list(pairwise([*starts, drawn.nr]))
 
 
+_DOT_PRODUCTS = {"accumulators": "one element of C at a time", "threads": "one in each thread"}
+"""What inner-product kernels do with one element of C, by what holds it."""
+
+
 def title(drawn: Tile) -> str:
     """One line: the kernel, and what holds C."""
+    if drawn.form == "inner" and drawn.holder in _DOT_PRODUCTS:
+        return f"{drawn.kernel}: {drawn.holders} dot products, {_DOT_PRODUCTS[drawn.holder]}"
     if drawn.width is None:
         return f"{drawn.kernel}: C in {drawn.holder}"
     holder = drawn.holder.replace("registers", "register") if drawn.holders == 1 else drawn.holder
@@ -179,6 +185,13 @@ def notes(drawn: Tile) -> list[str]:
     return found
 
 
+def _operands(drawn: Tile) -> tuple[str, str]:
+    """What of A and of B the drawing shows: for an outer product a step of k, for an inner product all of it."""
+    if drawn.form == "inner":
+        return "A: rows of K", f"B: {drawn.nr} columns of K elements"
+    return "A: column k", f"B: row k of {drawn.nr} elements{_scaled(drawn)}"
+
+
 def _scaled(drawn: Tile) -> str:
     return "" if drawn.scale == 1 else f"; {drawn.scale} x {drawn.scale} elements of C are drawn as one"
 
@@ -188,7 +201,7 @@ def text(drawn: Tile) -> str:
     columns = drawn.nr // drawn.scale
     cell = max(5, len(f"c{drawn.holders - 1}") + 2) if drawn.width == 1 else 3 if columns <= 16 else 2
     side = f"{'A':>5} "
-    lines = [title(drawn), "", f"{'':>{len(side) + 1}}B: row k of {drawn.nr} elements{_scaled(drawn)}"]
+    lines = [title(drawn), "", f"{'':>{len(side) + 1}}{_operands(drawn)[1]}"]
     rows = []
     for i in range(0, drawn.mr, drawn.scale):
         row = ""
@@ -211,7 +224,8 @@ def drawing(drawn: Tile) -> Drawing:
     bottom = _TOP + rows * _CELL + 24
     lines = [line for note in notes(drawn) for line in textwrap.wrap(note, 100, subsequent_indent="  ")]
     shapes: list[Shape] = [Text(4, 18, title(drawn), kind="title")]
-    shapes += [Text(_LEFT, _TOP - 38, f"B: row k{_scaled(drawn)}"), Text(4, _TOP - 8, "A: column k")]
+    of_a, of_b = _operands(drawn)
+    shapes += [Text(_LEFT, _TOP - 38, of_b), Text(4, _TOP - 8, of_a)]
     shapes += [Rectangle("b", _LEFT + j * _CELL, _TOP - 32, _CELL, 20) for j in range(columns)]
     shapes += [Rectangle("a", _LEFT - 30, _TOP + i * _CELL, 22, _CELL) for i in range(rows)]
     for i in range(rows):

@@ -56,6 +56,19 @@ def test_every_kernel_is_drawn(kernel):
         assert float(x.get("y")) + float(x.get("height")) <= bottom
 
 
+@pytest.mark.parametrize("kernel", pysimd.kernels(form="inner"), ids=lambda k: k.name)
+def test_an_inner_product_is_drawn_as_dot_products(kernel):
+    drawn = tile_drawing.tile(kernel)
+    first, *_ = text = tile_drawing.text(drawn).splitlines()
+    where = "one element of C at a time" if kernel.backend == "cpu" else "one in each thread"
+    assert first == f"{kernel.name}: {kernel.mr * kernel.nr} dot products, {where}"
+    assert any(f"B: {kernel.nr} columns of K elements" in line for line in text)
+    assert not any("row k" in line for line in text)
+    svg = drawing.svg(tile_drawing.drawing(drawn))
+    assert "A: rows of K" in svg
+    assert "column k" not in svg
+
+
 @pytest.mark.parametrize("rung", pysimd.rungs(), ids=lambda r: r.name)
 def test_every_rung_is_drawn(rung):
     drawn = tile_drawing.tile(rung)
