@@ -17,7 +17,19 @@ import machine_code
 
 KERNELS = pysimd.kernels("cpu")
 
-BASELINE = {"INTEL8086", "INTEL186", "INTEL286", "INTEL386", "INTEL486", "X64", "CMOV", "SSE", "SSE2", "MULTIBYTENOP", "PAUSE"}
+BASELINE = {
+    "INTEL8086",
+    "INTEL186",
+    "INTEL286",
+    "INTEL386",
+    "INTEL486",
+    "X64",
+    "CMOV",
+    "SSE",
+    "SSE2",
+    "MULTIBYTENOP",
+    "PAUSE",
+}
 BASELINE |= {"CET_IBT"}  # endbr64, a nop where it is not known
 FEATURES = {"avx512_vnni": "AVX512_VNNI", "avx512_bf16": "AVX512_BF16"}
 
