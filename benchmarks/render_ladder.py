@@ -1,9 +1,10 @@
 """Make the figures of docs/ladder.md and the chart from recorded results: ``python benchmarks/render_ladder.py``.
 
 Reads ladder_h200.json and ladder_counters_h200.json in benchmarks/results (made by ``python benchmarks/ladder.py
---types f32,f16f32,bf16f32 --out ...`` and the same with ``--counters``); writes ladder_h200.png there, and in
-docs/ladder.md the text between the markers ``bench:begin`` and ``bench:end`` and that between ``rung:NAME`` and
-``/rung``, of the rungs that were recorded. Recorded rungs that the ladder no longer has are left out.
+--types f32,f16f32,bf16f32 --out ...`` and the same with ``--counters``), and ladder_i8_h200.json (``--types i8i32``);
+writes ladder_h200.png there, and in docs/ladder.md the text between the markers ``bench:begin`` and ``bench:end`` and
+that between ``rung:NAME`` and ``/rung``, of the rungs that were recorded. Recorded rungs that the ladder no longer has
+are left out.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ OPERANDS = {
     "f32": "float32",
     "f16f32": "float16 operands, float32 accumulators",
     "bf16f32": "bfloat16 operands, float32 accumulators",
+    "i8i32": "int8 operands, int32 accumulators, row-major; cuBLAS with a column-major B",
 }
 
 
@@ -136,8 +138,16 @@ def errors(document: dict[str, Any]) -> str:
     return "\n".join([said, "", *record.table(headers, lines)])
 
 
+def int8(document: dict[str, Any]) -> str:
+    """The table of the int8 rungs, which were recorded in a run of their own."""
+    machine = document["machine"]
+    said = f"{machine['device']}, cuBLAS {machine['cublas']}; {machine['date']}, commit {machine['commit']}. TOP/s."
+    return "\n".join([said, "", *family(document, "i8i32")])
+
+
 def rendered(page: str) -> str:
     """The page with what was recorded."""
+    page = record.replaced(page, int8(record.read("ladder_i8_h200")), "int8")
     document, counters = recorded(), record.read("ladder_counters_h200")
     page = record.replaced(page, overview(document))
     page = record.replaced(page, errors(record.read("tf32x3_error_h200")), "tf32x3-error")

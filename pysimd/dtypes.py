@@ -72,8 +72,6 @@ def family_of(a: np.dtype, b: np.dtype, offered: tuple[str, ...]) -> Types:
             return family
     pairs = ", ".join(f"{FAMILIES[n].a} @ {FAMILIES[n].b} -> {FAMILIES[n].c}" for n in offered)
     hint = "; for bfloat16 bits in uint16 name a kernel: kernel='..._bf16f32_...'" if a.name == "uint16" else ""
-    if "float16" in (a.name, b.name) and not any(FAMILIES[n].a == "float16" for n in offered):
-        hint = "; float16 products are for GPUs: here .astype(numpy.float32) of both operands works"
     raise DTypeError(
         f"no kernel multiplies {describe(a)} by {describe(b)}; there are {pairs}{hint}. Convert with .astype()"
     )

@@ -50,10 +50,6 @@ MATMUL = {
         r"no kernel multiplies float32 by float64; there are float32 @ float32 -> float32.*astype",
     ),
     "unknown dtype": (full(4, 4, dtype=int), full(4, 4, dtype=int), None, DTypeError, "int64 by int64"),
-    "float16": (
-        full(4, 4, dtype=np.float16), full(4, 4, dtype=np.float16), None, DTypeError,
-        r"float16 by float16.*float16 products are for GPUs: here \.astype\(numpy\.float32\) of both operands works"
-    ),
     "int8 by uint8": (full(4, 4, dtype=np.int8), full(4, 4, dtype=np.uint8), None, DTypeError, "int8 by uint8"),
     "complex": (full(4, 4, dtype=np.complex64), full(4, 4), None, DTypeError, "complex64 by float32"),
     "bfloat16 bits": (
