@@ -14,12 +14,12 @@ KERNELS = Path("cpu_kernels")
 MACHINE = platform.machine().lower()
 ANY = (MACHINE,)
 X86 = ("x86_64", "amd64")
-AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx2", "-mfma"]
+AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx2", "-mfma", "-mf16c"]
 TARGETS = {  # target: (folder of its files in cpu_kernels/, machines that it is built on, compiler flags)
     "generic": ("generic", ANY, []),
     "sse": ("x86", X86, []),
     "avx": ("x86", X86, ["-mavx"]),
-    "avx2": ("x86", X86, ["-mavx2", "-mfma"]),
+    "avx2": ("x86", X86, ["-mavx2", "-mfma", "-mf16c"]),
     "avx512": ("x86", X86, AVX512),
     "avx512vnni": ("x86", X86, [*AVX512, "-mavx512vnni"]),
     "avx512bf16": ("x86", X86, [*AVX512, "-mavx512bf16"]),
@@ -31,8 +31,8 @@ sanitize = SANITIZE if os.environ.get("PYSIMD_SANITIZE") == "1" else []
 
 
 def library(target, folder, flags):
-    """The kernel files and the peak file of a target, whose name is their first or last word."""
-    sources = [*(KERNELS / folder).glob(f"{target}_*.c"), KERNELS / folder / f"peak_{target}.c"]
+    """The files of a target, whose name is their first or last word: kernels, peak, and the widening of arrays."""
+    sources = [*(KERNELS / folder).glob(f"{target}_*.c"), *(KERNELS / folder).glob(f"*_{target}.c")]
     headers = [path for room in ("core", "templates", folder) for path in (KERNELS / room).glob("*.h")]
     return f"pysimd_{target}", {
         "sources": sorted(map(str, sources)),

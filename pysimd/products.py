@@ -22,9 +22,9 @@ def matmul(a, b, *, out=None, kernel=None, threads=None):
     """Matrix product with the shapes and broadcasting of ``numpy.matmul``, made for batches of small products.
 
     Args:
-        a: (..., m, k) or (k,). float32, float64, int8, uint8 or bfloat16 (``ml_dtypes.bfloat16``; uint16 arrays holding
-            bfloat16 bits are taken where ``kernel`` names a bf16 kernel). A NumPy array, or a CPU exporter of DLPack or
-            the buffer protocol; any strides, any alignment.
+        a: (..., m, k) or (k,). float32, float64, float16, int8, uint8 or bfloat16 (``ml_dtypes.bfloat16``; uint16
+            arrays holding bfloat16 bits are taken where ``kernel`` names a bf16 kernel). A NumPy array, or a CPU
+            exporter of DLPack or the buffer protocol; any strides, any alignment.
         b: (..., k, n) or (k,), of the same dtype; int8 also for uint8 ``a``.
         out: array of the result's shape and dtype to write into; it may overlap ``a`` and ``b``.
         kernel: name of a kernel, or a ``MicroKernel``, that computes all tiles. By default the types and n choose it:
@@ -33,8 +33,9 @@ def matmul(a, b, *, out=None, kernel=None, threads=None):
             PYSIMD_NUM_THREADS or one per core.
 
     Returns:
-        ``out``, or a new array: float32 for float32 and bfloat16, float64 for float64, int32 for int8 (exact; int32
-        wraps around). The same inputs give the same bits at any place in a batch and for any number of threads.
+        ``out``, or a new array: float32 for float32, bfloat16 and, on a CPU, float16; float64 for float64; int32 for
+        int8 (exact; int32 wraps around). The same inputs give the same bits at any place in a batch and for any number
+        of threads.
 
     float32 and float64 products of 2**21 multiply-adds or more each (128 x 128 x 128) go to NumPy's BLAS, which then
     decides on threads and rounding itself, unless ``kernel`` or PYSIMD_ISA is set.

@@ -273,24 +273,40 @@ static int usable(const request *r, plan *p, PyObject *given, const npy_intp *sh
     return !r->c || same_memory(out, p->c.array) || !overlap(out, p->c.array);
 }
 
-static int can_stream(const plan *p)
+/* Whether C is written by non-temporal stores: only where they are one ascending sequence that fills every cache line,
+ * so rows as wide as the tile, one after the other. Lines of which a part is stored at another time, or in another way,
+ * are written to memory more than once: 24x24 float products took 14 times as long. */
+static int can_stream(const plan *p, const pysimd_kernel *kernel)
 {
     const pysimd_product *q = &p->product;
-    uintptr_t bits = (uintptr_t)p->out.data | (uintptr_t)p->out.rs;
-    for (int d = 0; d < q->ndim; d++) bits |= (uintptr_t)(q->batch_c[d] * p->out.size);
-    return (double)p->count * (double)q->m * (double)q->n * p->out.size >= limits.stream_bytes && bits % 16 == 0;
+    const int dense = q->rs_c == q->n && q->ndim <= 1 && (q->ndim == 0 || q->batch_c[0] == q->m * q->n);
+    return dense && kernel->form == OUTER && q->n == kernel->nr && (uintptr_t)p->out.data % 16 == 0 &&
+           (double)p->count * (double)q->m * (double)q->n * p->out.size >= limits.stream_bytes;
 }
 
-static void fill_product(plan *p, int flags)
+/* C^T = B^T A^T: a product of one row as one of one column. */
+static void exchange_operands(pysimd_product *q)
+{
+    const pysimd_product old = *q;
+    q->m = old.n, q->n = 1;
+    q->a = old.b, q->rs_a = old.cs_b, q->cs_a = q->k == 1 ? 1 : old.rs_b;
+    q->b = old.a, q->rs_b = q->k == 1 ? 1 : old.cs_a, q->cs_b = 1;
+    q->rs_c = 1;
+    for (int d = 0; d < q->ndim; d++) q->batch_a[d] = old.batch_b[d], q->batch_b[d] = old.batch_a[d];
+    q->flags |= PYSIMD_EXCHANGED;
+}
+
+static void fill_product(plan *p, const pysimd_kernel *kernel, int flags)
 {
     pysimd_product *q = &p->product;
     q->m = p->a.rows, q->n = p->b.cols, q->k = p->a.cols;
     q->a = p->a.data, q->rs_a = p->a.rs / p->a.size, q->cs_a = q->k == 1 ? 1 : p->a.cs / p->a.size;
-    q->b = p->b.data, q->rs_b = p->b.rs / p->b.size, q->cs_b = q->n == 1 ? 1 : p->b.cs / p->b.size;
+    q->b = p->b.data, q->rs_b = q->k == 1 ? 1 : p->b.rs / p->b.size, q->cs_b = q->n == 1 ? 1 : p->b.cs / p->b.size;
     q->c = p->out.data, q->rs_c = p->out.rs / p->out.size;
     merge_batch(p);
-    q->flags = flags | (flags & PYSIMD_ZERO && can_stream(p) ? PYSIMD_STREAM : 0);
+    q->flags = flags | (flags & PYSIMD_ZERO && can_stream(p, kernel) ? PYSIMD_STREAM : 0);
     q->threads = 1;
+    if (kernel->form == GEMV && q->m == 1 && q->n > 1) exchange_operands(q);
 }
 
 /* Estimated time on one thread; 0 where it is certainly short. */
@@ -349,7 +365,7 @@ static PyObject *multiply(const request *r)
     if (nd > PYSIMD_MAX_DIMS || (r->out && !usable(r, &p, r->out, shape, nd))) return not_implemented();
     const double macs = (double)p.a.rows * (double)p.b.cols * (double)p.a.cols;
     if (!r->kernel && macs >= limits.blas_macs && (p.types == F32 || p.types == F64)) return not_implemented();
-    const pysimd_kernel *kernel = r->kernel ? r->kernel : pysimd_choose(p.types, p.b.cols);
+    const pysimd_kernel *kernel = r->kernel ? r->kernel : pysimd_choose(p.types, p.a.rows, p.b.cols);
 
     PyArrayObject *result = (PyArrayObject *)r->out;
     if (result)
@@ -369,7 +385,7 @@ static PyObject *multiply(const request *r)
         result_operand(r, &p, product, &p.out);
     }
     if (accumulates && !same_memory(result, p.c.array) && PyArray_CopyInto(result, p.c.array)) goto failed;
-    fill_product(&p, accumulates ? 0 : PYSIMD_ZERO);
+    fill_product(&p, kernel, accumulates ? 0 : PYSIMD_ZERO);
     const pysimd_scaling scaling = scales ? scaling_of(r, &p, product, result) : (pysimd_scaling){0};
     if (compute(&p, r, kernel, scales ? &scaling : NULL)) goto failed;
     if (product != result) Py_DECREF(product);
@@ -476,7 +492,7 @@ static PyObject *bound_call(PyObject *self, PyObject *args, PyObject *keywords)
     int failed = 0;
     if (x->one_tile)
         kernel->run(p->k / kernel->k_group, p->a, p->rs_a, p->cs_a * kernel->k_group, p->b,
-                    kernel->form == INNER ? p->cs_b : p->rs_b, p->c, p->rs_c);
+                    kernel->form == OUTER ? p->rs_b : p->cs_b, p->c, p->rs_c);
     else
         failed = pysimd_multiply(kernel, p);
     if (state) PyEval_RestoreThread(state);
@@ -537,12 +553,12 @@ static PyObject *door_bind(PyObject *self, PyObject *const *args, Py_ssize_t cou
     if (!row_of(args[0], &r.kernel) || !r.kernel || !read_request(&r, &p)) return not_implemented();
     const int nd = result_shape(&r, &p, shape);
     if (nd > PYSIMD_MAX_DIMS || !usable(&r, &p, args[3], shape, nd)) return not_implemented();
-    fill_product(&p, 0);
+    fill_product(&p, r.kernel, 0);
     bound *x = PyObject_GC_New(bound, bound_type);
     if (!x) return NULL;
     const pysimd_product *q = &p.product;
     x->kernel = r.kernel, x->product = p.product, x->is_long = estimate(&p, r.kernel) > limits.gil_ns;
-    x->one_tile = q->ndim == 0 && pysimd_reads_a(r.kernel, q->k, q->cs_a) && pysimd_reads_b(r.kernel, q->rs_b, q->cs_b);
+    x->one_tile = q->ndim == 0 && pysimd_reads_a(r.kernel, q->k, q->rs_a, q->cs_a) && pysimd_reads_b(r.kernel, q->rs_b, q->cs_b);
     Py_INCREF(args[4]);
     x->operands = args[4];
     PyObject_GC_Track((PyObject *)x);

@@ -12,8 +12,9 @@
 #include <string.h>
 
 #include "pack.h"
+#include "stage.h"
 
-enum { MAX_THREADS = 256 };
+enum { MAX_THREADS = 256, ON_STACK = 4 << 10 };
 
 /* The part of a product that one thread computes: `count` products from `first` on, rows [row0, row1) of each. */
 typedef struct {
@@ -29,22 +30,27 @@ static int64_t tile_rows(const pysimd_kernel *kernel, int64_t m)
     return tiles ? (m + tiles - 1) / tiles : 1; /* 17 rows are 9 and 8, not 16 and 1 */
 }
 
-/* The micro-tiles of the products `s`, whose m and n are those of the whole product. */
+/* The micro-tiles of the products `s`, whose m and n are those of the whole product. Where a product has several, those
+ * at the same place of a few products are one call: `together` products are in L1. */
 static void tiles(const work *w, const pysimd_call *s)
 {
     const pysimd_kernel *kernel = w->kernel;
     const pysimd_sizes size = pysimd_sizes_in_kernel(kernel);
-    const int64_t rows = tile_rows(kernel, w->product->m);
+    const int64_t rows = kernel->form == GEMV ? s->m : tile_rows(kernel, w->product->m);
     if (s->m <= rows && s->n <= kernel->nr) { /* the whole batch in one call */
         kernel->batch(s);
         return;
     }
-    const int64_t step_b = kernel->form == INNER ? s->rs_b : kernel->k_group;
-    for (int64_t i = 0; i < s->batch; i++) {
+    enum { IN_L1 = 24 << 10 };
+    const double each = (double)s->m * (double)s->k * size.a * kernel->k_group +
+                        (double)s->k * (double)s->n * size.b * kernel->k_group + (double)s->m * (double)s->n * size.c;
+    const int64_t together = each < IN_L1 ? (int64_t)(IN_L1 / (each + 1)) + 1 : 1;
+    const int64_t step_b = kernel->form == OUTER ? kernel->k_group : s->rs_b;
+    for (int64_t i = 0; i < s->batch; i += together) {
         pysimd_call t = *s;
-        t.batch = 1;
-        for (int64_t j0 = 0; j0 < s->n; j0 += kernel->nr)
-            for (int64_t i0 = 0; i0 < s->m; i0 += rows) {
+        t.batch = s->batch - i < together ? s->batch - i : together;
+        for (int64_t i0 = 0; i0 < s->m; i0 += rows) /* rows outside: C is written in the order of memory */
+            for (int64_t j0 = 0; j0 < s->n; j0 += kernel->nr) {
                 t.m = s->m - i0 < rows ? s->m - i0 : rows;
                 t.n = s->n - j0 < kernel->nr ? s->n - j0 : kernel->nr;
                 t.a = (const char *)s->a + (i * s->bs_a + i0 * s->rs_a) * size.a;
@@ -55,13 +61,33 @@ static void tiles(const work *w, const pysimd_call *s)
     }
 }
 
-/* Bytes of scratch memory that the panels of one product take; 0 where the kernel reads the operand in place. */
-static void panel_bytes(const work *w, int64_t m, int64_t *a, int64_t *b)
+/* How the operands come to the kernel: bytes of scratch memory for the panels of one product (0 where the kernel reads
+ * the operand in place), and how many products are staged together. They are those of whole products also where a
+ * thread computes some of the rows: what is allocated is enough for every thread. */
+typedef struct {
+    int64_t bytes_a, bytes_b, products;
+    int64_t offset_b, total; /* of B's panels in the scratch memory, and its size; -1 where it cannot be counted */
+} staging;
+
+static int64_t rounded(int64_t bytes) { return bytes > INT64_MAX - 63 ? INT64_MAX - 63 : (bytes + 63) & ~(int64_t)63; }
+
+static staging staging_of(const work *w, int64_t batch)
 {
+    enum { IN_L1 = 16 << 10 };
     const pysimd_product *p = w->product;
-    *a = pysimd_reads_a(w->kernel, p->k, p->cs_a) ? 0 : pysimd_panel_of_a(w->kernel, m, p->k).bytes;
-    *b = pysimd_reads_b(w->kernel, p->rs_b, p->cs_b) ? 0 : pysimd_panel_of_b(w->kernel, p->k, p->n).bytes;
-    *a = *a > INT64_MAX - 63 ? INT64_MAX - 63 : (*a + 63) & ~(int64_t)63;
+    staging s = {.products = batch};
+    if (!pysimd_reads_a(w->kernel, p->k, p->rs_a, p->cs_a)) s.bytes_a = pysimd_staged_bytes_a(w->kernel, p->m, p->k);
+    if (!pysimd_reads_b(w->kernel, p->rs_b, p->cs_b)) s.bytes_b = pysimd_staged_bytes_b(w->kernel, p->k, p->n);
+    const int64_t larger = s.bytes_a > s.bytes_b ? s.bytes_a : s.bytes_b;
+    if (larger == 0) return s;
+    const int64_t fit = larger < IN_L1 ? IN_L1 / larger : 1;
+    if (fit < s.products) s.products = fit;
+    int64_t of_a, of_b;
+    if (__builtin_mul_overflow(s.bytes_a, s.products, &of_a) || __builtin_mul_overflow(s.bytes_b, s.products, &of_b) ||
+        __builtin_add_overflow(rounded(of_a), rounded(of_b), &s.total))
+        s.total = -1;
+    s.offset_b = rounded(of_a);
+    return s;
 }
 
 /* `count` products along the innermost dimension of the batch. */
@@ -71,46 +97,51 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
     const pysimd_kernel *kernel = w->kernel;
     const pysimd_product *p = w->product;
     const pysimd_sizes size = pysimd_element_sizes[kernel->types];
+    const int exchanged = (p->flags & PYSIMD_EXCHANGED) != 0;
+    const int size_a = exchanged ? size.b : size.a, size_b = exchanged ? size.a : size.b;
     const int64_t m = w->row1 - w->row0;
-    int64_t bytes_a, bytes_b;
-    panel_bytes(w, m, &bytes_a, &bytes_b);
     pysimd_call s = {.batch = count,
                      .m = m,
                      .n = p->n,
                      .k = (p->k + kernel->k_group - 1) / kernel->k_group,
-                     .a = a + w->row0 * p->rs_a * size.a,
+                     .a = a + w->row0 * p->rs_a * size_a,
                      .bs_a = bs_a,
                      .rs_a = p->rs_a,
                      .cs_a = p->cs_a * kernel->k_group,
                      .b = b,
                      .bs_b = bs_b,
-                     .rs_b = kernel->form == INNER ? p->cs_b : p->rs_b,
+                     .rs_b = kernel->form == OUTER ? p->rs_b : p->cs_b,
                      .c = c + w->row0 * p->rs_c * size.c,
                      .bs_c = bs_c,
                      .rs_c = p->rs_c,
                      .flags = p->flags};
-    if (!bytes_a && !bytes_b) {
+    const staging g = staging_of(w, count);
+    if (!g.bytes_a && !g.bytes_b) {
         tiles(w, &s);
         return;
     }
-    s.batch = 1;
-    const char *unpacked_a = s.a, *unpacked_b = s.b;
-    for (int64_t i = 0; i < count; i++) {
-        if (bytes_a && (i == 0 || bs_a != 0)) {
-            const pysimd_panel_shape shape = pysimd_panel_of_a(kernel, m, p->k);
-            pysimd_pack_a(kernel, m, p->k, unpacked_a + i * bs_a * size.a, p->rs_a, p->cs_a, w->scratch);
-            s.a = w->scratch, s.rs_a = shape.rs, s.cs_a = shape.cs;
-        } else if (!bytes_a) {
-            s.a = unpacked_a + i * bs_a * size.a;
+    pysimd_operand from_a = {.rows = m, .cols = p->k, .from = s.a, .bs = bs_a, .rs = p->rs_a, .cs = p->cs_a};
+    pysimd_operand from_b = {.rows = p->k, .cols = p->n, .from = b, .bs = bs_b, .rs = p->rs_b, .cs = p->cs_b};
+    for (int64_t i = 0; i < count; i += g.products) {
+        s.batch = count - i < g.products ? count - i : g.products;
+        if (!g.bytes_a) {
+            s.a = from_a.from + i * bs_a * size_a;
+        } else if (i == 0 || bs_a != 0) { /* an operand that is broadcast is staged once */
+            pysimd_operand part = from_a;
+            part.count = bs_a ? s.batch : 1, part.from += i * bs_a * size_a;
+            const pysimd_staged found = pysimd_stage_a(kernel, &part, w->scratch);
+            s.a = found.data, s.bs_a = bs_a ? found.bs : 0, s.rs_a = found.rs, s.cs_a = found.cs;
         }
-        if (bytes_b && (i == 0 || bs_b != 0)) {
-            pysimd_pack_b(kernel, p->k, p->n, unpacked_b + i * bs_b * size.b, p->rs_b, p->cs_b, w->scratch + bytes_a);
-            s.b = w->scratch + bytes_a, s.rs_b = pysimd_panel_of_b(kernel, p->k, p->n).rs;
-        } else if (!bytes_b) {
-            s.b = unpacked_b + i * bs_b * size.b;
+        if (!g.bytes_b) {
+            s.b = from_b.from + i * bs_b * size_b;
+        } else if (i == 0 || bs_b != 0) {
+            pysimd_operand part = from_b;
+            part.count = bs_b ? s.batch : 1, part.from += i * bs_b * size_b;
+            const pysimd_staged found = pysimd_stage_b(kernel, &part, w->scratch + g.offset_b);
+            s.b = found.data, s.bs_b = bs_b ? found.bs : 0, s.rs_b = found.rs;
         }
         tiles(w, &s);
-        s.c = (char *)s.c + bs_c * size.c;
+        s.c = (char *)s.c + s.batch * bs_c * size.c;
     }
 }
 
@@ -119,7 +150,8 @@ static void *run(void *argument)
 {
     const work *w = argument;
     const pysimd_product *p = w->product;
-    const pysimd_sizes size = pysimd_element_sizes[w->kernel->types];
+    pysimd_sizes size = pysimd_element_sizes[w->kernel->types];
+    if (p->flags & PYSIMD_EXCHANGED) size = (pysimd_sizes){size.b, size.a, size.c};
     const int last = p->ndim - 1;
     const int64_t inner = p->ndim ? p->shape[last] : 1;
     for (int64_t at = w->first, end = w->first + w->count; at < end;) {
@@ -168,16 +200,14 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
         }
     }
 
-    int64_t bytes_a, bytes_b; /* memory is allocated before the first byte of C is written */
+    /* Memory is allocated before the first byte of C is written. */
     const work whole = {.kernel = kernel, .product = product};
-    panel_bytes(&whole, product->m, &bytes_a, &bytes_b);
-    int64_t each, all;
-    if (__builtin_add_overflow(bytes_a, bytes_b, &each) || __builtin_add_overflow(each, 63, &each) ||
-        __builtin_mul_overflow(each & ~(int64_t)63, threads, &all))
-        return -1;
-    each &= ~(int64_t)63;
-    char *scratch = NULL;
-    if (all && !(scratch = aligned_alloc(64, (size_t)all))) return -1;
+    const int64_t each = staging_of(&whole, product->ndim ? product->shape[product->ndim - 1] : 1).total;
+    int64_t all;
+    if (each < 0 || __builtin_mul_overflow(each, threads, &all)) return -1;
+    _Alignas(64) char local[ON_STACK];
+    char *scratch = all <= ON_STACK ? local : aligned_alloc(64, (size_t)all);
+    if (!scratch) return -1;
     pthread_t ids[MAX_THREADS];
     int started[MAX_THREADS];
     for (int t = 0; t < threads; t++) parts[t].scratch = scratch + t * each;
@@ -188,6 +218,6 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
             pthread_join(ids[t], NULL);
         else
             run(&parts[t]); /* the system refused a thread: its part is computed here */
-    free(scratch);
+    if (scratch != local) free(scratch);
     return 0;
 }

@@ -3,7 +3,8 @@
 #include "registry.h"
 
 const char *const pysimd_feature_names[] = {"sse2",     "avx",      "avx2",     "fma",         "avx512f",
-                                            "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16"};
+                                            "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16",
+                                            "f16c"};
 const int pysimd_feature_count = sizeof pysimd_feature_names / sizeof *pysimd_feature_names;
 
 #ifdef __x86_64__
@@ -26,7 +27,7 @@ uint64_t pysimd_cpu_features(void)
     if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & OSXSAVE)) return has;
     const uint64_t saved = saved_registers();
     if ((saved & SAVES_YMM) != SAVES_YMM) return has;
-    has |= BIT(ecx, 28, HAS_AVX) | BIT(ecx, 12, HAS_FMA);
+    has |= BIT(ecx, 28, HAS_AVX) | BIT(ecx, 12, HAS_FMA) | BIT(ecx, 29, HAS_F16C);
     if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return has;
     const unsigned last_subleaf = eax;
     has |= BIT(ebx, 5, HAS_AVX2);

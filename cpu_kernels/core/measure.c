@@ -25,7 +25,7 @@ static double now_ns(void)
 double pysimd_time_tile(const pysimd_kernel *kernel, int64_t k, const void *a, const void *b, void *c, int64_t calls,
                         int rounds)
 {
-    const int inner = kernel->form == INNER;
+    const int inner = kernel->form != OUTER;
     const int64_t rs_a = inner ? k : kernel->k_group, cs_a = inner ? 1 : kernel->mr * kernel->k_group;
     const int64_t rs_b = inner ? k : kernel->nr * kernel->k_group;
     double best = 1e300;

@@ -12,7 +12,8 @@
 
 pysimd_sizes pysimd_sizes_in_kernel(const pysimd_kernel *kernel)
 {
-    return kernel->panel == WIDE ? (pysimd_sizes){2, 2, 4} : pysimd_element_sizes[kernel->types];
+    const pysimd_sizes size = pysimd_element_sizes[kernel->types];
+    return kernel->panel == WIDE ? (pysimd_sizes){2 * size.a, 2 * size.b, size.c} : size;
 }
 
 /* K rounded up to whole groups. */
@@ -38,51 +39,109 @@ pysimd_panel_shape pysimd_panel_of_a(const pysimd_kernel *kernel, int64_t m, int
 pysimd_panel_shape pysimd_panel_of_b(const pysimd_kernel *kernel, int64_t k, int64_t n)
 {
     return (pysimd_panel_shape){.bytes = times(times(n, padded(kernel, k)), pysimd_sizes_in_kernel(kernel).b),
-                                .rs = kernel->form == INNER ? padded(kernel, k) : n * kernel->k_group,
+                                .rs = kernel->form != OUTER ? padded(kernel, k) : n * kernel->k_group,
                                 .cs = 1};
 }
 
-int pysimd_reads_a(const pysimd_kernel *kernel, int64_t k, int64_t cs)
+int pysimd_reads_a(const pysimd_kernel *kernel, int64_t k, int64_t rs, int64_t cs)
 {
     if (kernel->form == INNER) return cs == 1;
+    if (kernel->form == GEMV) return cs == 1 || rs == 1;
     return kernel->panel == PLAIN && (kernel->k_group == 1 || (cs == 1 && k % kernel->k_group == 0));
 }
 
 int pysimd_reads_b(const pysimd_kernel *kernel, int64_t rs, int64_t cs)
 {
-    if (kernel->form == INNER) return rs == 1;
+    if (kernel->form != OUTER) return rs == 1;
     return kernel->panel == PLAIN && kernel->k_group == 1 && cs == 1;
 }
 
 /* --- copies --- */
 
-/* to[i*ld + j] = from[i*rs + j*cs], elements of `size` bytes: transposition included. */
-static void copy_matrix(int64_t m, int64_t n, int size, const char *from, int64_t rs, int64_t cs, char *to, int64_t ld)
+#ifdef __SSE2__
+#define ROWS_OF_BLOCK(size) ((size) == 1 ? 8 : 16 / (size))
+
+/* One block in registers: to[i*row + j*size] = from[i*size + j*step], offsets in bytes. 8x8 elements of one or two bytes,
+ * 4x4 of four, 2x2 of eight. */
+INLINE void transpose_block(const int size, const char *from, int64_t step, char *to, int64_t row)
+{
+    if (size == 8) {
+        const __m128d x = _mm_loadu_pd((const double *)from), y = _mm_loadu_pd((const double *)(from + step));
+        _mm_storeu_pd((double *)to, _mm_unpacklo_pd(x, y));
+        _mm_storeu_pd((double *)(to + row), _mm_unpackhi_pd(x, y));
+    } else if (size == 4) {
+        __m128 v[4];
+        UNROLL for (int q = 0; q < 4; q++) v[q] = _mm_loadu_ps((const float *)(from + q * step));
+        _MM_TRANSPOSE4_PS(v[0], v[1], v[2], v[3]);
+        UNROLL for (int q = 0; q < 4; q++) _mm_storeu_ps((float *)(to + q * row), v[q]);
+    } else if (size == 2) {
+        __m128i v[8], w[8];
+        UNROLL for (int q = 0; q < 8; q++) v[q] = _mm_loadu_si128((const __m128i *)(from + q * step));
+        UNROLL for (int q = 0; q < 4; q++) {
+            w[q] = _mm_unpacklo_epi16(v[q], v[q + 4]);
+            w[q + 4] = _mm_unpackhi_epi16(v[q], v[q + 4]);
+        }
+        UNROLL for (int q = 0; q < 8; q += 4)
+            UNROLL for (int e = 0; e < 2; e++) {
+                v[q + e] = _mm_unpacklo_epi16(w[q + e], w[q + e + 2]);
+                v[q + e + 2] = _mm_unpackhi_epi16(w[q + e], w[q + e + 2]);
+            }
+        UNROLL for (int q = 0; q < 8; q += 2) {
+            _mm_storeu_si128((__m128i *)(to + q * row), _mm_unpacklo_epi16(v[q], v[q + 1]));
+            _mm_storeu_si128((__m128i *)(to + (q + 1) * row), _mm_unpackhi_epi16(v[q], v[q + 1]));
+        }
+    } else {
+        __m128i v[4], w[4];
+        UNROLL for (int q = 0; q < 4; q++)
+            v[q] = _mm_unpacklo_epi8(_mm_loadl_epi64((const __m128i *)(from + q * step)),
+                                     _mm_loadl_epi64((const __m128i *)(from + (q + 4) * step)));
+        UNROLL for (int q = 0; q < 2; q++) {
+            w[q] = _mm_unpacklo_epi8(v[q], v[q + 2]);
+            w[q + 2] = _mm_unpackhi_epi8(v[q], v[q + 2]);
+        }
+        UNROLL for (int q = 0; q < 4; q += 2) {
+            const __m128i low = _mm_unpacklo_epi8(w[q], w[q + 1]), high = _mm_unpackhi_epi8(w[q], w[q + 1]);
+            char *tq = to + 2 * q * row;
+            _mm_storel_epi64((__m128i *)tq, low);
+            _mm_storel_epi64((__m128i *)(tq + row), _mm_unpackhi_epi64(low, low));
+            _mm_storel_epi64((__m128i *)(tq + 2 * row), high);
+            _mm_storel_epi64((__m128i *)(tq + 3 * row), _mm_unpackhi_epi64(high, high));
+        }
+    }
+}
+
+/* to[i*ld + j] = from[i + j*cs] where both dimensions have a block; the last blocks overlap the ones before them. */
+INLINE void transpose(int64_t m, int64_t n, const int size, const char *from, int64_t cs, char *to, int64_t ld)
+{
+    const int each = ROWS_OF_BLOCK(size);
+    for (int64_t i = 0; i < m; i += each) {
+        if (i > m - each) i = m - each;
+        for (int64_t j = 0; j < n; j += each) {
+            if (j > n - each) j = n - each;
+            transpose_block(size, from + (i + j * cs) * size, cs * size, to + (i * ld + j) * size, ld * size);
+        }
+    }
+}
+#endif
+
+void pysimd_copy_matrix(int64_t m, int64_t n, int size, const char *from, int64_t rs, int64_t cs, char *to, int64_t ld)
 {
     if (cs == 1) {
         for (int64_t i = 0; i < m; i++) memcpy(to + i * ld * size, from + i * rs * size, (size_t)(n * size));
         return;
     }
-    int64_t i0 = 0;
 #ifdef __SSE2__
-    if (size == 4 && rs == 1) /* 4x4 blocks in registers */
-        for (; i0 + 4 <= m; i0 += 4) {
-            int64_t j = 0;
-            for (; j + 4 <= n; j += 4) {
-                const float *f = (const float *)from + i0 + j * cs;
-                __m128 x = _mm_loadu_ps(f), y = _mm_loadu_ps(f + cs), z = _mm_loadu_ps(f + 2 * cs),
-                       w = _mm_loadu_ps(f + 3 * cs);
-                _MM_TRANSPOSE4_PS(x, y, z, w);
-                float *t = (float *)to + i0 * ld + j;
-                _mm_storeu_ps(t, x), _mm_storeu_ps(t + ld, y), _mm_storeu_ps(t + 2 * ld, z),
-                    _mm_storeu_ps(t + 3 * ld, w);
-            }
-            for (; j < n; j++)
-                for (int64_t i = i0; i < i0 + 4; i++) memcpy(to + (i * ld + j) * 4, from + (i + j * cs) * 4, 4);
+    if (rs == 1 && m >= ROWS_OF_BLOCK(size) && n >= ROWS_OF_BLOCK(size)) {
+        switch (size) {
+        case 1: transpose(m, n, 1, from, cs, to, ld); return;
+        case 2: transpose(m, n, 2, from, cs, to, ld); return;
+        case 4: transpose(m, n, 4, from, cs, to, ld); return;
+        case 8: transpose(m, n, 8, from, cs, to, ld); return;
         }
+    }
 #endif
 #define COPY(SIZE)                                                                                                     \
-    for (int64_t i = i0; i < m; i++)                                                                                   \
+    for (int64_t i = 0; i < m; i++)                                                                                    \
         for (int64_t j = 0; j < n; j++) memcpy(to + (i * ld + j) * (SIZE), from + (i * rs + j * cs) * (SIZE), SIZE)
     switch (size) {
     case 1: COPY(1); break;
@@ -111,7 +170,7 @@ static void pack_a_plain(const pysimd_kernel *kernel, int64_t m, int64_t k, cons
                          char *to)
 {
     const int size = pysimd_element_sizes[kernel->types].a;
-    copy_matrix(m, k, size, a, rs, cs, to, pysimd_panel_of_a(kernel, m, k).rs);
+    pysimd_copy_matrix(m, k, size, a, rs, cs, to, pysimd_panel_of_a(kernel, m, k).rs);
     pad_rows(kernel, m, k, to);
 }
 
@@ -256,7 +315,7 @@ static void pack_b_plain(const pysimd_kernel *kernel, int64_t k, int64_t n, cons
 {
     const int size = pysimd_element_sizes[kernel->types].b;
     if (kernel->k_group == 1)
-        copy_matrix(k, n, size, b, rs, cs, to, pysimd_panel_of_b(kernel, k, n).rs);
+        pysimd_copy_matrix(k, n, size, b, rs, cs, to, pysimd_panel_of_b(kernel, k, n).rs);
     else
         pack_groups(kernel, size == 1 ? interleave_bytes : interleave_words, k, n, b, rs, cs, to);
 }
@@ -273,11 +332,11 @@ static void pack_b_offset(const pysimd_kernel *kernel, int64_t k, int64_t n, con
     pack_groups(kernel, interleave_offset_bytes, k, n, b, rs, cs, to);
 }
 
-/* The columns that an inner-product kernel reads. */
+/* The columns that an inner-product kernel or a kernel for a vector reads. */
 static void pack_b_columns(const pysimd_kernel *kernel, int64_t k, int64_t n, const char *b, int64_t rs, int64_t cs,
                            char *to)
 {
-    copy_matrix(n, k, pysimd_element_sizes[kernel->types].b, b, cs, rs, to, pysimd_panel_of_b(kernel, k, n).rs);
+    pysimd_copy_matrix(n, k, pysimd_element_sizes[kernel->types].b, b, cs, rs, to, pysimd_panel_of_b(kernel, k, n).rs);
 }
 
 /* --- which function packs for a kernel --- */
@@ -292,6 +351,6 @@ void pysimd_pack_a(const pysimd_kernel *kernel, int64_t m, int64_t k, const void
 
 void pysimd_pack_b(const pysimd_kernel *kernel, int64_t k, int64_t n, const void *b, int64_t rs, int64_t cs, void *to)
 {
-    pack_fn *const pack = kernel->form == INNER ? pack_b_columns : pack_b[kernel->panel];
+    pack_fn *const pack = kernel->form != OUTER ? pack_b_columns : pack_b[kernel->panel];
     pack(kernel, k, n, b, rs, cs, to);
 }

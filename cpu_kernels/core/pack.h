@@ -14,14 +14,17 @@ typedef struct {
 pysimd_panel_shape pysimd_panel_of_a(const pysimd_kernel *kernel, int64_t m, int64_t k);
 pysimd_panel_shape pysimd_panel_of_b(const pysimd_kernel *kernel, int64_t k, int64_t n);
 
-/* Bytes of one element as the kernel reads it: those of the array, but for WIDE panels. */
+/* Bytes of one element as the kernel reads it: those of the array, but for WIDE panels, which have twice as many. */
 pysimd_sizes pysimd_sizes_in_kernel(const pysimd_kernel *kernel);
 
 void pysimd_pack_a(const pysimd_kernel *kernel, int64_t m, int64_t k, const void *a, int64_t rs, int64_t cs, void *to);
 void pysimd_pack_b(const pysimd_kernel *kernel, int64_t k, int64_t n, const void *b, int64_t rs, int64_t cs, void *to);
 
+/* to[i*ld + j] = from[i*rs + j*cs], elements of `size` bytes: transposition included. */
+void pysimd_copy_matrix(int64_t m, int64_t n, int size, const char *from, int64_t rs, int64_t cs, char *to, int64_t ld);
+
 /* Whether the kernel can read the operand unpacked. */
-int pysimd_reads_a(const pysimd_kernel *kernel, int64_t k, int64_t cs);
+int pysimd_reads_a(const pysimd_kernel *kernel, int64_t k, int64_t rs, int64_t cs);
 int pysimd_reads_b(const pysimd_kernel *kernel, int64_t rs, int64_t cs);
 
 #endif

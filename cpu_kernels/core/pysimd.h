@@ -15,6 +15,8 @@
  * strides still count values, and a row of B interleaves its columns: b[p*rs_b + j*k_group + g]. What the values of a
  * panel are (as in the array, widened, offset) is the row's `.panel`; only pack.c and the kernels know it.
  * Inner-product kernels (`.form = INNER`) take B by columns: element (p, j) at b[j*rs_b + p], and A with cs_a = 1.
+ * So do kernels for a vector (`.form = GEMV`, nr = 1), which also read A with rs_a = 1, whose batches have any m, and
+ * whose rows of C are at any distance.
  */
 #ifndef PYSIMD_H
 #define PYSIMD_H
@@ -25,9 +27,10 @@
 enum { /* pysimd_call.flags */
     PYSIMD_ZERO = 1,   /* C = A B: C is written, never read */
     PYSIMD_STREAM = 2, /* non-temporal stores of C, where the kernel has them; every row of C is 16-byte aligned */
+    PYSIMD_EXCHANGED = 8, /* of GEMV: A has the type of B, and B that of A */
 };
 
-/* `batch` products of one shape, m <= mr, n <= nr: edge tiles are the kernel's work, not its caller's. */
+/* `batch` products of one shape, m <= mr (GEMV: any m), n <= nr: edge tiles are the kernel's work, not its caller's. */
 typedef struct {
     int64_t batch, m, n, k;
     const void *a;
@@ -44,12 +47,13 @@ typedef void pysimd_run_fn(int64_t k, const void *a, int64_t rs_a, int64_t cs_a,
                            int64_t rs_c);
 typedef void pysimd_batch_fn(const pysimd_call *call);
 
-typedef enum { OUTER, INNER } pysimd_form;
+typedef enum { OUTER, INNER, GEMV } pysimd_form;
 
 typedef enum {
     F32,     /* f32 = f32 * f32 */
     F64,     /* f64 = f64 * f64 */
     BF16F32, /* f32 = bf16 * bf16 */
+    F16F32,  /* f32 = f16 * f16 */
     I8I32,   /* i32 = i8 * i8 */
     U8I8I32, /* i32 = u8 * i8 */
     TYPES,
@@ -57,7 +61,7 @@ typedef enum {
 
 typedef enum {
     PLAIN,  /* the array's own values; with k_group = 1 a kernel may read the array itself */
-    WIDE,   /* int8 and uint8 values widened to int16, in both panels */
+    WIDE,   /* values widened in both panels: int8 and uint8 to int16, f16 and bf16 to f32 */
     OFFSET, /* B holds b + 128 as uint8; each row of A is followed by an int32, -128 * sum(a) */
 } pysimd_panel;
 

@@ -11,13 +11,17 @@
 #define KERNEL(NAME, ...)                                                                                              \
     extern pysimd_run_fn NAME;                                                                                         \
     extern pysimd_batch_fn NAME##_batch;
+#define KERNEL_OF(CODE, NAME, ...)
 #include "../kernels.inc"
 #undef KERNEL
+#undef KERNEL_OF
 
 const pysimd_kernel pysimd_kernels[] = {
-#define KERNEL(NAME, ...) {.name = #NAME, .run = NAME, .batch = NAME##_batch, __VA_ARGS__},
+#define KERNEL_OF(CODE, NAME, ...) {.name = #NAME, .run = CODE, .batch = CODE##_batch, __VA_ARGS__},
+#define KERNEL(NAME, ...) KERNEL_OF(NAME, NAME, __VA_ARGS__)
 #include "../kernels.inc"
 #undef KERNEL
+#undef KERNEL_OF
 };
 const int pysimd_kernel_count = sizeof pysimd_kernels / sizeof *pysimd_kernels;
 
@@ -26,14 +30,16 @@ const pysimd_target_row pysimd_targets[TARGETS] = {
     [GENERIC] = {"generic", "generic", 0},
     [SSE] = {"sse", "x86", HAS_SSE2},
     [AVX] = {"avx", "x86", HAS_AVX},
-    [AVX2] = {"avx2", "x86", HAS_AVX | HAS_AVX2 | HAS_FMA},
+    [AVX2] = {"avx2", "x86", HAS_AVX | HAS_AVX2 | HAS_FMA | HAS_F16C},
     [AVX512] = {"avx512", "x86", HAS_AVX512},
     [AVX512VNNI] = {"avx512vnni", "x86", HAS_AVX512 | HAS_AVX512_VNNI},
     [AVX512BF16] = {"avx512bf16", "x86", HAS_AVX512 | HAS_AVX512_BF16},
 };
 
 const pysimd_sizes pysimd_element_sizes[TYPES] = {
-    [F32] = {4, 4, 4}, [F64] = {8, 8, 8}, [BF16F32] = {2, 2, 4}, [I8I32] = {1, 1, 4}, [U8I8I32] = {1, 1, 4}};
+    [F32] = {4, 4, 4},    [F64] = {8, 8, 8},   [BF16F32] = {2, 2, 4},
+    [F16F32] = {2, 2, 4}, [I8I32] = {1, 1, 4}, [U8I8I32] = {1, 1, 4},
+};
 
 /* Set by pysimd_start, atomically: other threads may be multiplying. */
 static _Atomic uint64_t features;
@@ -53,6 +59,7 @@ int pysimd_can_run(const pysimd_kernel *kernel)
 /* Whether dispatch takes `x` rather than `y`, where both reach n. */
 static int is_preferred(const pysimd_kernel *x, const pysimd_kernel *y)
 {
+    if ((x->form == GEMV) != (y->form == GEMV)) return x->form == GEMV;
     return x->target != y->target ? x->target > y->target : x->dispatch < y->dispatch;
 }
 
@@ -72,7 +79,11 @@ void pysimd_start(int highest_target)
         }
 }
 
-const pysimd_kernel *pysimd_choose(int types, int64_t n)
+const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n)
 {
+    if (m == 1) {
+        const pysimd_kernel *kernel = atomic_load_explicit(&choices[types][1], memory_order_acquire);
+        if (kernel->form == GEMV) return kernel;
+    }
     return atomic_load_explicit(&choices[types][n < CHOICES ? n : CHOICES - 1], memory_order_acquire);
 }

@@ -16,7 +16,8 @@ enum {
     HAS_AVX512VL = 1 << 7,
     HAS_AVX512_VNNI = 1 << 8,
     HAS_AVX512_BF16 = 1 << 9,
-    HAS_AVX512 = HAS_AVX | HAS_AVX2 | HAS_FMA | HAS_AVX512F | HAS_AVX512BW | HAS_AVX512DQ | HAS_AVX512VL,
+    HAS_F16C = 1 << 10,
+    HAS_AVX512 = HAS_AVX | HAS_AVX2 | HAS_FMA | HAS_F16C | HAS_AVX512F | HAS_AVX512BW | HAS_AVX512DQ | HAS_AVX512VL,
 };
 
 typedef struct {
@@ -45,8 +46,9 @@ void pysimd_start(int highest_target);
 
 int pysimd_can_run(const pysimd_kernel *kernel);
 
-/* The kernel that dispatch takes for products with n columns, by the rule of kernels.inc. Depends on nothing else, so
- * that bits never depend on the size of the batch or on strides. */
-const pysimd_kernel *pysimd_choose(int types, int64_t n);
+/* The kernel that dispatch takes for products of m rows and n columns, by the rule of kernels.inc. It depends on n
+ * alone, but for a single row: a GEMV kernel computes that with the operands exchanged, C^T = B^T A^T. So bits never
+ * depend on the size of the batch or on strides. */
+const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n);
 
 #endif

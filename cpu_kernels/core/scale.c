@@ -29,8 +29,8 @@ ROW(row_f32, float, float)
 ROW(row_f64, double, double)
 ROW(row_i32, int32_t, uint32_t)
 
-static row_fn *const rows[TYPES] = {[F32] = row_f32, [F64] = row_f64, [BF16F32] = row_f32, [I8I32] = row_i32,
-                                    [U8I8I32] = row_i32};
+static row_fn *const rows[TYPES] = {[F32] = row_f32,    [F64] = row_f64,   [BF16F32] = row_f32,
+                                    [F16F32] = row_f32, [I8I32] = row_i32, [U8I8I32] = row_i32};
 
 void pysimd_scale(const pysimd_scaling *s)
 {

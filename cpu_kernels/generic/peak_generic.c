@@ -11,11 +11,6 @@
 #define ACCUMULATORS 6
 #include "../templates/peak.h"
 
-#define PEAK generic_bf16f32_peak
-#define VEC bf16x4
-#define ACCUMULATORS 8
-#include "../templates/peak.h"
-
 #define PEAK generic_i8i32_peak
 #define VEC i8x4
 #define ACCUMULATORS 8

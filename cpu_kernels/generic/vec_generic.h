@@ -61,19 +61,11 @@ typedef uint32_t generic_i32 __attribute__((vector_size(16))); /* unsigned, so t
 
 #define SAME(x) (x)
 #define TO_I32(x) __builtin_convertvector(x, generic_i32)
-#define BF16_BITS(x) ((generic_f32)(TO_I32(x) << 16))
-INLINE float generic_bf16(uint16_t bits)
-{
-    const uint32_t wide = (uint32_t)bits << 16;
-    return get_f32(&wide);
-}
 
 GENERIC_MEMORY(f32x4, generic_f32, float)
 GENERIC_OPERANDS(f32x4, generic_f32, float, float, SAME, SAME)
 GENERIC_MEMORY(f64x2, generic_f64, double)
 GENERIC_OPERANDS(f64x2, generic_f64, double, double, SAME, SAME)
-GENERIC_MEMORY(bf16x4, generic_f32, float)
-GENERIC_OPERANDS(bf16x4, generic_f32, uint16_t, uint16_t, generic_bf16, BF16_BITS)
 GENERIC_MEMORY(i8x4, generic_i32, int32_t)
 GENERIC_OPERANDS(i8x4, generic_i32, int8_t, int8_t, (uint32_t)(int32_t), TO_I32)
 GENERIC_MEMORY(u8i8x4, generic_i32, int32_t)

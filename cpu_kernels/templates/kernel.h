@@ -17,6 +17,10 @@
  * takes a register, and with too many of them some are spilled. */
 #define OPAQUE(x) __asm__("" : "+r"(x))
 
+/* Row i of a matrix whose rows are rs bytes apart. Five rows share a base pointer: x86 addresses base + 1, 2 or 4 times
+ * an index, and rs3 = 3 * rs is in a register of its own. So sixteen rows at any stride take six registers. */
+#define ROW_ADDRESS(i) (base[(i) / 5] + ((i) % 5 == 3 ? rs3 : (i) % 5 * rs))
+
 /* Makes a vector's value unknown to the compiler, and keeps it in its register. */
 #if defined(__x86_64__)
 #define KEEP(v) __asm__ volatile("" : "+v"(v))

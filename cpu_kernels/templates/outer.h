@@ -13,9 +13,7 @@
 enum { LANES = V(lanes), NV_MAX = NR / LANES, K_GROUP = V(k_group) };
 _Static_assert(NR % LANES == 0, "nr must be whole vectors");
 
-/* Five rows of A share a base pointer: x86 addresses base + 1, 2 or 4 times an index, and 3 * rs_a is in a register of
- * its own. So sixteen rows at any stride take six registers. */
-#define ROW(i) ((const V(elem_a) *)(base[(i) / 5] + ((i) % 5 == 3 ? rs3 : (i) % 5 * rs)))
+#define ROW(i) ((const V(elem_a) *)ROW_ADDRESS(i))
 enum { BASES = (MR + 4) / 5 };
 
 /* With fewer than eight accumulators the latency of the fma bounds the loop, so a small tile has accumulators for even

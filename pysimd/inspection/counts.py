@@ -40,7 +40,7 @@ class Inspection:
         entry: the function, or the template instance.
         scope: whose instructions are counted: a ``core``, a GPU's ``thread``, or a ``warp`` (``wave``, ``warpgroup``)
             whose threads compute a tile together on a matrix unit.
-        element_bytes: bytes of an element of A and B as the loop loads it (2 for int8 that packing has widened).
+        element_bytes: bytes of an element of A and B as the loop loads it (twice as many where packing has widened it).
         registers: vector registers that the loop names (CPU), or that a thread of the kernel has (GPU).
         registers_there_are: how many the target has for it.
         features: instruction sets that the whole function needs, in the disassembler's names; empty for GPUs.

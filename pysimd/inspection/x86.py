@@ -59,7 +59,7 @@ def inspection(kernel: MicroKernel, start: int) -> Inspection:
         target=kernel.target,
         entry=kernel.name,
         scope="core",
-        element_bytes=2 if cpu_table.row(kernel.name).panel == lib.WIDE else kernel.a_dtype.itemsize,
+        element_bytes=kernel.a_dtype.itemsize * (2 if cpu_table.row(kernel.name).panel == lib.WIDE else 1),
         registers=len(vector_registers(loop)),
         registers_there_are=32 if kernel.target.startswith("avx512") else 16,
         features=tuple(sorted(features(code))),

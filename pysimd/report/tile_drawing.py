@@ -86,6 +86,8 @@ def _held(kernel: MicroKernel, counted: Inspection | None) -> tuple[str, int | N
     if kernel.form in ("wmma", "mfma"):
         lanes = 32 if kernel.backend == "cuda" or kernel.form == "wmma" else 64
         return f"registers of {lanes} threads", None
+    if kernel.form == "gemv":
+        return "vector registers", 1
     if kernel.form == "inner":
         return ("accumulators" if kernel.backend == "cpu" else "threads"), 1
     if kernel.backend != "cpu":
@@ -98,7 +100,7 @@ def _held(kernel: MicroKernel, counted: Inspection | None) -> tuple[str, int | N
     return "vector registers", lanes // _LANES_OF_AN_ELEMENT.get(kernel.name, 1)
 
 
-_LANES_OF_AN_ELEMENT = {"avx512_f32_outer_8x8": 2}
+_LANES_OF_AN_ELEMENT = {"avx512_f32_outer_8x8": 2, "avx512_f16f32_outer_8x8": 2}
 """Lanes that accumulate one element of C, of kernels that have several and add them at the end."""
 
 
@@ -115,7 +117,9 @@ def _step(kernel: MicroKernel) -> tuple[str, ...]:
         return (loads, f"{ratio.macs} multiply-adds, {ratio.loads} elements loaded: {ratio.value:.2f}")
     what = "k" if group == 1 else f"group of {group} k"
     loads = f"for every {what}: {kernel.mr * group} elements of A and {kernel.nr * group} of B are loaded"
-    if kernel.form in ("wmma", "mfma"):
+    if kernel.form == "gemv":
+        loads += "; the lanes of a register are terms of one element of C"
+    elif kernel.form in ("wmma", "mfma"):
         loads += ", and the matrix unit multiplies each with each"
     else:
         loads += "; each of A is broadcast along its row of C"

@@ -82,7 +82,7 @@ def test_overview_names_backends_targets_and_both_forms(pysimd_cli):
 def test_overview_as_json_has_speeds_with_units(document):
     data = document(*QUICK)
     assert set(data["machine"]) == {"cpu", "cuda", "hip"}
-    assert set(data["kernel_by_types_and_columns"]) == {"f32", "f64", "bf16f32", "i8i32", "u8i8i32"}
+    assert set(data["kernel_by_types_and_columns"]) == {"f32", "f64", "bf16f32", "f16f32", "i8i32", "u8i8i32"}
     by_name = {row["kernel"]: row for row in data["rows"]}
     assert by_name["generic_f32_inner_4x4"]["ratio"] == 0.5
     assert by_name["generic_f32_outer_4x4"]["ratio"] == 2.0
@@ -419,7 +419,7 @@ def test_plot_of_an_unknown_kind(pysimd_cli, tmp_path):
     assert ".png" in only_error(err)
 
 
-@pytest.mark.parametrize("types", ["f32", "f64", "bf16f32", "i8i32", "u8i8i32"])
+@pytest.mark.parametrize("types", ["f32", "f64", "bf16f32", "f16f32", "i8i32", "u8i8i32"])
 def test_bench_against_numpy(document, types):
     (row,) = document("bench", "--types", types, "--sizes", "5", "--batch", "3", *QUICK)["rows"]
     assert (row["types"], row["size"], row["batch"], row["within_bound"]) == (types, 5, 3, True)

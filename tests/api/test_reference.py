@@ -6,7 +6,7 @@ from reference import check, random_operand
 
 from pysimd import dtypes
 
-TYPES = ("f32", "f64", "bf16f32", "i8i32", "u8i8i32")
+TYPES = ("f32", "f64", "bf16f32", "f16f32", "i8i32", "u8i8i32")
 
 
 @pytest.fixture(params=TYPES)

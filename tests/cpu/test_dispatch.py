@@ -22,9 +22,10 @@ PINNED = {  # (target, types): last number of columns and tile, of the choices o
     ("generic", "f64"): [(70, "4x4")],
     ("sse", "f32"): [(4, "4x4"), (70, "6x8")],
     ("avx", "f32"): [(70, "8x8")],
-    ("avx2", "f32"): [(4, "4x4"), (8, "8x8"), (70, "6x16")],
-    ("avx2", "f64"): [(4, "4x4"), (70, "6x8")],
-    ("avx2", "i8i32"): [(70, "6x16")],
+    ("avx2", "f32"): [(1, "gemv_8x1"), (4, "4x4"), (8, "8x8"), (70, "6x16")],
+    ("avx2", "f64"): [(1, "gemv_8x1"), (4, "4x4"), (70, "6x8")],
+    ("avx2", "f16f32"): [(1, "gemv_8x1"), (4, "4x4"), (8, "8x8"), (70, "6x16")],
+    ("avx2", "i8i32"): [(1, "gemv_8x1"), (70, "6x16")],
 }
 
 REPORT = """
@@ -46,12 +47,15 @@ HERE = [t for t in TARGETS if t in report()["available"]]
 
 
 def expected(types: str, bound: str) -> list[str]:
-    """The rule of kernels.inc, for 0 to 70 columns: of the rows that reach n, one of the highest target up to ``bound``
-    that can run here, and of these the one with the smallest ``.dispatch``."""
+    """The rule of kernels.inc, for 0 to 70 columns: of the rows that reach n, one for a vector if there is one, of the
+    highest target up to ``bound`` that can run here, and of these the one with the smallest ``.dispatch``."""
     targets = [t for t in HERE if TARGETS.index(t) <= TARGETS.index(bound)]
     rows = [row for row in ROWS if row.types == cpu_table.TYPES[types] and TARGETS[row.target] in targets]
     reaching = [[row for row in rows if row.dispatch != cpu_table.lib.NEVER and n <= row.dispatch] for n in range(71)]
-    return [cpu_table.text(min(some, key=lambda row: (-row.target, row.dispatch)).name) for some in reaching]
+    return [
+        cpu_table.text(min(some, key=lambda row: (row.form != cpu_table.lib.GEMV, -row.target, row.dispatch)).name)
+        for some in reaching
+    ]
 
 
 def test_the_table_of_targets_is_the_one_written_here():
@@ -62,8 +66,10 @@ def test_rows_say_for_how_many_columns_they_are_taken():
     """Different numbers within a target and types, of which the largest is any; an inner product is never taken."""
     taken = {}
     for row in ROWS:
-        if row.form != cpu_table.lib.OUTER:
+        if row.form == cpu_table.lib.INNER:
             assert row.dispatch == cpu_table.lib.NEVER, cpu_table.text(row.name)
+        elif row.form == cpu_table.lib.GEMV:
+            assert row.dispatch == row.nr == 1, cpu_table.text(row.name)
         elif row.dispatch != cpu_table.lib.NEVER:
             taken.setdefault((row.target, row.types), []).append(row.dispatch)
     for columns in taken.values():
@@ -88,7 +94,7 @@ def test_choices_of_today(target):
     seen = report(PYSIMD_ISA=target)
     for types in (types for t, types in PINNED if t == target):
         tiles = [next(tile for last, tile in PINNED[target, types] if n <= last) for n in range(71)]
-        assert seen[types] == [f"{target}_{types}_outer_{tile}" for tile in tiles]
+        assert seen[types] == [f"{target}_{types}_{tile if '_' in tile else f'outer_{tile}'}" for tile in tiles]
 
 
 @pytest.mark.parametrize("environment", [{}, {"PYSIMD_ISA": ""}], ids=["unset", "empty"])
@@ -154,7 +160,7 @@ def test_a_kernel_this_cpu_lacks_says_what_is_missing(monkeypatch):
     row = cpu_table.row("avx2_f32_outer_8x8") if platform.machine() == "x86_64" else pytest.skip("x86-64 kernels")
     kernel = CPU._kernel(row, TARGETS[-1])
     assert not kernel.available
-    assert kernel.unavailable_reason == "this CPU has no avx, avx2, fma (avx2 kernels need avx, avx2, fma)"
+    assert kernel.unavailable_reason == "this CPU has no avx, avx2, fma, f16c (avx2 kernels need avx, avx2, fma, f16c)"
     with pytest.raises(pysimd.UnavailableError, match="avx2_f32_outer_8x8 cannot run here: this CPU has no avx"):
         kernel(None, None)
     with pytest.raises(pysimd.UnavailableError, match="cannot run here"):

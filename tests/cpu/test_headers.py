@@ -52,7 +52,7 @@ def built(kernel) -> Built:
         form=kernel.form,
         mr=kernel.mr,
         nr=kernel.nr,
-        k=Fraction(seen.macs, kernel.mr * kernel.nr if kernel.form == "outer" else 1),
+        k=Fraction(seen.macs, kernel.mr * kernel.nr if kernel.form != "inner" else 1),
         instructions=names,
         multiply_adds=seen.multiply_adds,
         accumulations=adds or seen.multiply_adds,

@@ -48,12 +48,6 @@ MUTANTS = {
         "u8i8x4, generic_i32, int8_t",
     ),
     "inner sum without its rest": ("generic_f32_inner_4x4", "templates/inner.h", "if (p < k) {", "if (p < k - 4) {"),
-    "bfloat16 rounded down to 7 bits": (
-        "generic_bf16f32_outer_4x4",
-        "generic/vec_generic.h",
-        "(uint32_t)bits << 16;",
-        "(uint32_t)(bits & 0xfffe) << 16;",
-    ),
 }
 
 INT, POINTER = ctypes.c_int64, ctypes.c_void_p

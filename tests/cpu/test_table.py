@@ -71,7 +71,7 @@ def test_header_has_every_label(kernel):
 
 def test_ratio(kernel):
     macs = kernel.mr * kernel.nr
-    loads = kernel.mr + kernel.nr if kernel.form == "outer" else 2 * macs
+    loads = 2 * macs if kernel.form == "inner" else kernel.mr + kernel.nr
     assert (kernel.ratio.macs, kernel.ratio.loads) == (macs, loads)
     assert kernel.ratio.value == macs / loads
     sizes = (kernel.a_dtype.itemsize, kernel.b_dtype.itemsize)

@@ -132,3 +132,14 @@ def test_the_gil_is_released(rng):
     done.set()
     counter.join()
     assert during > 1, "the other thread stood still"
+
+
+def test_parts_of_products_stay_in_their_scratch_memory(rng):
+    """Fewer products than threads, each divided by rows: a part's panels are smaller, and no more of them are packed
+    together than there is memory for."""
+    for m, k, n, batch, threads in ((120, 32, 40, 3, 4), (200, 16, 80, 7, 8), (500, 8, 100, 5, 16)):
+        a = rng.standard_normal((batch, m, k)).astype(np.float16)
+        b = rng.standard_normal((batch, k, n)).astype(np.float16)
+        expected = pysimd.matmul(a, b, threads=1)
+        for _ in range(20):
+            np.testing.assert_array_equal(pysimd.matmul(a, b, threads=threads), expected)

@@ -88,6 +88,29 @@ def matmul(types: str) -> None:
         for tile, place in itertools.product((4, 8, 16), PLACES):
             say(types, f"a batch of {tile} x {tile}", place, how)
             one_matmul(types, (5,), tile, tile, tile, place, threads=threads)
+    vectors(types)
+
+
+def vectors(types: str) -> None:
+    """A matrix times a vector and a vector times a matrix, stored by rows and by columns."""
+    sizes = (1, 3, 8, 17) if QUICK else (*range(1, 20), 31, 33, 300)
+    family = dtypes.FAMILIES[types]
+    kinds = [dtypes.dtype_of(name) for name in (family.a, family.b, family.c)]
+    for size, k, place, by_columns in itertools.product(sizes, sizes, PLACES, (False, True)):
+        if size * k > 10_000:
+            continue  # more than the memory that is guarded
+        for m, n in ((size, 1), (1, size)):
+            say(types, f"m = {m}, n = {n}, K = {k}, by columns: {by_columns}", place)
+            rng = np.random.default_rng((m, k, n))
+            plain_a, plain_b = (random_operand(rng, kinds[0], (2, m, k)), random_operand(rng, kinds[1], (2, k, n)))
+            a, b, out = placed(place, plain_a, plain_b, np.zeros((2, m, n), kinds[2]))
+            if by_columns:
+                a, b = (
+                    stored_by_columns(x, place, memory) for x, memory in ((plain_a, MEMORY[0]), (plain_b, MEMORY[1]))
+                )
+            pysimd.matmul(a, b, out=out)
+            check(out, types, plain_a, plain_b)
+            assert MEMORY[2].untouched_around(out), "bytes around out were written"
 
 
 if __name__ == "__main__":

@@ -151,12 +151,12 @@ def ratio_faults(labels, built) -> list[str]:
     macs = built.mr * built.nr
     outer = (Fraction(macs), Fraction(built.mr + built.nr))
     inner = (Fraction(1), Fraction(2))
-    own, other = (outer, inner) if built.form == "outer" else (inner, outer)
+    own, other = (inner, outer) if built.form == "inner" else (outer, inner)
     steps = per_k(labels)[0]
     return [
         *compared("multiply-adds and elements", (above, below), own),
         *compared("ratio", match[3], f"{float(own[0] / own[1]):.2f}"),
-        *compared("other form", match[4], "inner" if built.form == "outer" else "outer"),
+        *compared("other form", match[4], "outer" if built.form == "inner" else "inner"),
         *compared("ratio of the other form", match[5], f"{float(other[0] / other[1]):.2f}"),
         *compared("multiply-add instructions", multiplies, built.multiply_adds / built.k * steps),
         *compared("load instructions", loads, built.loads / built.k * steps),

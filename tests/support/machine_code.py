@@ -1,7 +1,9 @@
 """Every function that is really in the built extension, by ELF symbol: what ``pysimd.inspect`` does not look at."""
 
+import re
 import struct
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 from pysimd import _cpu
@@ -31,6 +33,14 @@ def functions() -> dict[str, tuple[int, bytes]]:
                 start = address - sections[section]["address"] + sections[section]["offset"]
                 found[file + text] = (address, elf[start : start + length])
     return found
+
+
+@cache
+def code_of(kernel: str) -> str:
+    """The kernel whose functions this one has: itself, or the one that its line of kernels.inc names."""
+    table = files("pysimd.cpu_kernels").joinpath("kernels.inc").read_text()
+    match = re.search(rf"^KERNEL_OF\((\w+), {kernel},", table, re.MULTILINE)
+    return match[1] if match else kernel
 
 
 @cache

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pysimd import dtypes
 from pysimd.backends.cpu import table as cpu_table
 
 
@@ -23,7 +24,7 @@ def tile(kernel, a: np.ndarray, b: np.ndarray, *, packed: bool) -> Tile:
     """``a`` (mr, K) and ``b`` (K, nr) as ``kernel`` reads them: as dense panels, or at loose strides."""
     mr, nr, group, k = kernel.mr, kernel.nr, kernel.k_group, a.shape[1]
     gap = 0 if packed else 3
-    if kernel.form == "inner":
+    if kernel.form != "outer":
         return Tile(k, _rows(a, gap), k + gap, 1, _rows(b.T, gap), k + gap)
     panel = cpu_table.row(kernel.name).panel
     groups = -(-k // group)
@@ -31,7 +32,8 @@ def tile(kernel, a: np.ndarray, b: np.ndarray, *, packed: bool) -> Tile:
     wide_a[:, :k], wide_b[:k] = a, b
     closing = None
     if panel == cpu_table.lib.WIDE:
-        wide_a, wide_b = wide_a.astype(np.int16), wide_b.astype(np.int16)
+        wider = np.int16 if kernel.c_dtype.kind == "i" else np.float32
+        wide_a, wide_b = dtypes.widened(wide_a, wider), dtypes.widened(wide_b, wider)
     elif panel == cpu_table.lib.OFFSET:
         closing = (-128 * wide_a.sum(axis=1, dtype=np.int64)).astype(np.int32).reshape(mr, 1).view(np.int8)
         wide_b = (wide_b.astype(np.int16) + 128).astype(np.uint8)

@@ -57,7 +57,7 @@ class Cpu:
             backend="cpu",
             target=target,
             types=table.FAMILIES[row.types],
-            form="outer" if row.form == lib.OUTER else "inner",
+            form=table.FORMS[row.form],
             mr=row.mr,
             nr=row.nr,
             k_group=row.k_group,
@@ -68,9 +68,9 @@ class Cpu:
             _implementation=self,
         )
 
-    def chosen(self, types: str, n: int) -> MicroKernel:
-        """The kernel that ``matmul`` takes for products with n columns."""
-        name = table.text(dispatch.row_for(types, n).name)
+    def chosen(self, types: str, n: int, m: int = 2) -> MicroKernel:
+        """The kernel that ``matmul`` takes for products with m rows and n columns: m matters if it is 1."""
+        name = table.text(dispatch.row_for(types, n, m).name)
         return next(k for k in self.kernels() if k.name == name)
 
     def threads(self, kernel: MicroKernel, m: int, n: int, k: int, batch: int) -> int:

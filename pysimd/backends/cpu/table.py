@@ -10,7 +10,15 @@ from pathlib import Path
 from pysimd._cpu import ffi, lib
 from pysimd.errors import OptionError
 
-FAMILIES = {lib.F32: "f32", lib.F64: "f64", lib.BF16F32: "bf16f32", lib.I8I32: "i8i32", lib.U8I8I32: "u8i8i32"}
+FAMILIES = {
+    lib.F32: "f32",
+    lib.F64: "f64",
+    lib.BF16F32: "bf16f32",
+    lib.F16F32: "f16f32",
+    lib.I8I32: "i8i32",
+    lib.U8I8I32: "u8i8i32",
+}
+FORMS = {lib.OUTER: "outer", lib.INNER: "inner", lib.GEMV: "gemv"}
 OFFERED = tuple(FAMILIES.values())
 TYPES = {name: number for number, name in FAMILIES.items()}
 

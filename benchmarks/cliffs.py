@@ -1,0 +1,316 @@
+"""Where is pysimd slower than NumPy? Products of every shape, type, batch and layout on the CPU.
+
+A case is a type, a layout, a batch and m, k, n. Squares of every listed size and random shapes are sampled for each
+type and layout. Both sides multiply the same arrays into an ``out`` that exists, in interleaved samples, of which the
+best counts; narrow types are compared with NumPy on float32 copies of the same values that were made beforehand.
+Batches "L2", "L3" and "memory" have as many products as fill half of L2, half of L3 and twice L3. The headline is the
+worst of numpy / pysimd among calls that take NumPy 1 microsecond or longer.
+
+``python benchmarks/cliffs.py --out benchmarks/results/cliffs.json --plot benchmarks/results/cliffs.png``
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+import record
+
+import pysimd
+from pysimd import dtypes
+from pysimd.bench import blas
+from pysimd.bench.data import page_aligned, random_array
+
+TYPES = ("f32", "f64", "bf16f32", "f16f32", "i8i32", "u8i8i32")
+LAYOUTS = (
+    "plain",
+    "A.mT",
+    "B.mT",
+    "shared A",
+    "shared B",
+    "A @ v",
+    "A @ column",
+    "v @ B",
+    "row @ B",
+    "every other element",
+    "16-byte offset",
+)
+SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 16, 17, 20, 24, 28, 31, 32, 33, 40, 48, 56, 63, 64, 96, 128, 200)
+BATCHES = (1, 10, 1000, "L2", "L3", "memory")
+MOST_BYTES = 96 << 20  # of one operand
+SAMPLES, SAMPLE_NS = 5, 150_000
+
+
+@dataclass(frozen=True)
+class Case:
+    """A product: types family, layout, batch (a number, or what its arrays fill), sizes."""
+
+    types: str
+    layout: str
+    batch: int | str
+    m: int
+    k: int
+    n: int
+
+
+# --- cases ---
+
+
+def cases(types: tuple[str, ...], squares: tuple[int, ...], shapes: int, seed: int) -> Iterator[Case]:
+    """Squares with a batch each, drawn so that every batch is equally frequent, and ``shapes`` random shapes, for each
+    type and layout."""
+    rng = np.random.default_rng(seed)
+    for family in types:
+        for layout in LAYOUTS:
+            batches = rng.permutation(np.resize(np.arange(len(BATCHES)), len(squares) + shapes))
+            sizes = [(s, s, s) for s in squares]
+            sizes += [tuple(int(x) for x in rng.integers(1, 65, 3)) for _ in range(shapes)]
+            for (m, k, n), batch in zip(sizes, batches, strict=True):
+                m = 1 if layout in ("v @ B", "row @ B") else m
+                n = 1 if layout in ("A @ v", "A @ column") else n
+                yield Case(family, layout, BATCHES[batch], m, k, n)
+
+
+@cache
+def cache_bytes() -> dict[str, int]:
+    """Bytes that the arrays of a batch have in all, by its name."""
+    found = {}
+    for index in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
+        size = (index / "size").read_text().strip()
+        found[(index / "level").read_text().strip()] = int(size[:-1]) << (10 if size.endswith("K") else 20)
+    l2, l3 = found.get("2", 1 << 20), found.get("3", 32 << 20)
+    return {"L2": l2 // 2, "L3": l3 // 2, "memory": min(2 * l3, MOST_BYTES)}
+
+
+def products(case: Case) -> int:
+    """The number of products of the batch."""
+    if isinstance(case.batch, int):
+        return case.batch
+    family = dtypes.FAMILIES[case.types]
+    of_a, of_b, of_c = (dtypes.dtype_of(name).itemsize for name in (family.a, family.b, family.c))
+    each = case.m * case.k * of_a + case.k * case.n * of_b + case.m * case.n * of_c
+    return max(1, cache_bytes()[case.batch] // each)
+
+
+# --- arrays ---
+
+
+@cache
+def values(name: str, operand: int) -> np.ndarray:
+    """Random values that fill ``MOST_BYTES`` as float32: operands are views of them."""
+    dtype = dtypes.dtype_of(name)
+    room = page_aligned(MOST_BYTES // 4 * dtype.itemsize + 4096).view(dtype)
+    piece = random_array(name, (1 << 18,), np.random.default_rng(operand))
+    room[:] = np.resize(piece, room.size)
+    return room
+
+
+@cache
+def float32_values(name: str, operand: int) -> np.ndarray:
+    """The same values as float32."""
+    if name in ("float32", "float64"):
+        return values(name, operand)
+    found = page_aligned(MOST_BYTES + 4096 * 4).view(np.float32)[: values(name, operand).size]
+    found[:] = values(name, operand)
+    return found
+
+
+def view(flat: np.ndarray, case: Case, operand: int) -> np.ndarray:
+    """Operand 0 or 1 of a case, in its layout."""
+    rows, columns = (case.m, case.k) if operand == 0 else (case.k, case.n)
+    layout = case.layout
+    count = products(case)
+    if layout == ("shared A", "shared B")[operand]:
+        return flat[: rows * columns].reshape(rows, columns)
+    if layout == ("v @ B", "A @ v")[operand]:
+        return flat[: rows * columns]
+    step = 2 if layout == "every other element" else 1
+    start = 16 // flat.itemsize if layout == "16-byte offset" else 0
+    count = min(count, (flat.size - start) // (rows * columns * step))
+    found = flat[start : start + count * rows * columns * step]
+    if layout == ("A.mT", "B.mT")[operand]:
+        return found.reshape(count, columns, rows).swapaxes(-1, -2)
+    return found.reshape(count, rows, columns * step)[:, :, ::step]
+
+
+def operands(source: Callable, case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """A and B of a case, with the same number of products, as views of the arrays of ``source``."""
+    family = dtypes.FAMILIES[case.types]
+    a, b = (view(source(name, i), case, i) for i, name in enumerate((family.a, family.b)))
+    if a.ndim == b.ndim == 3:
+        count = min(len(a), len(b))
+        return a[:count], b[:count]
+    return a, b
+
+
+@cache
+def result_room(operand: int) -> np.ndarray:
+    room = page_aligned(4 * MOST_BYTES)
+    room[:] = 0
+    return room
+
+
+def result(a: np.ndarray, b: np.ndarray, dtype: np.dtype, offset: int, side: int) -> np.ndarray:
+    """An ``out`` for the product, in memory that was used before."""
+    batch = a.shape[:-2] if a.ndim > 2 else b.shape[:-2]
+    rows = () if a.ndim == 1 else a.shape[-2:-1]
+    columns = () if b.ndim == 1 else b.shape[-1:]
+    shape = (*batch, *rows, *columns)
+    nbytes = math.prod(shape) * dtype.itemsize
+    if nbytes + offset > result_room(side).size:
+        return np.empty(shape, dtype)
+    return result_room(side)[offset : offset + nbytes].view(dtype).reshape(shape)
+
+
+# --- times ---
+
+
+def once(call: Callable[[], object], calls: int) -> float:
+    """Nanoseconds of a call, the mean of ``calls`` in a row."""
+    start = time.perf_counter_ns()
+    for _ in range(calls):
+        call()
+    return (time.perf_counter_ns() - start) / calls
+
+
+def measured(case: Case, threads: int | None) -> dict:
+    """A row: the case, the microseconds of both sides, and numpy / pysimd."""
+    a, b = operands(values, case)
+    x, y = operands(float32_values, case)
+    offset = 16 if case.layout == "16-byte offset" else 0
+    family = dtypes.FAMILIES[case.types]
+    ours = result(a, b, dtypes.dtype_of(family.c), offset, 0)
+    theirs = result(x, y, x.dtype, offset, 1)
+    calls = {
+        "pysimd": partial(pysimd.matmul, a, b, out=ours, threads=threads),
+        "numpy": partial(np.matmul, x, y, out=theirs),
+    }
+    estimates = {name: (once(call, 1), once(call, 1))[1] for name, call in calls.items()}
+    repeats = {name: max(1, min(200, int(SAMPLE_NS / ns))) for name, ns in estimates.items()}
+    samples = 3 if max(estimates.values()) > 3e6 else SAMPLES
+    ns = dict.fromkeys(calls, math.inf)
+    for _ in range(samples):
+        for name, call in calls.items():
+            ns[name] = min(ns[name], once(call, repeats[name]))
+    us = {f"{name}_us": round(found / 1000, 3) for name, found in ns.items()}
+    return {
+        **asdict(case),
+        "products": ours.size // (case.m * case.n),
+        **us,
+        "ratio": ns["numpy"] / ns["pysimd"],
+    }
+
+
+# --- what the rows say ---
+
+
+def mean(rows: list[dict]) -> float:
+    """The geometric mean of numpy / pysimd."""
+    return math.exp(sum(math.log(row["ratio"]) for row in rows) / len(rows))
+
+
+def words(row: dict) -> str:
+    """A row in one line."""
+    return (
+        f"{row['ratio']:6.2f}  {row['types']:8} {row['layout']:20} {row['m']}x{row['k']}x{row['n']}, {row['products']} "
+        f"products: {row['pysimd_us']} us, NumPy {row['numpy_us']} us"
+    )
+
+
+def summary(rows: list[dict]) -> dict:
+    """The worst calls, and for each type and layout the worst ratio and the geometric mean."""
+    counted = [row for row in rows if row["numpy_us"] >= 1]
+    small = [row for row in counted if max(row["m"], row["k"], row["n"]) <= 32 and row["products"] >= 10]
+    cells = {}
+    for row in counted:
+        cells.setdefault((row["types"], row["layout"]), []).append(row)
+    return {
+        "worst": sorted(counted, key=lambda row: row["ratio"])[:20],
+        "geometric_mean": mean(counted),
+        "geometric_mean_of_batches_to_32": mean(small) if small else None,
+        "slower_percent": 100 * sum(row["ratio"] < 1 for row in counted) / len(counted),
+        "cells": [
+            {"types": t, "layout": x, "worst": min(r["ratio"] for r in found), "geometric_mean": mean(found)}
+            for (t, x), found in cells.items()
+        ],
+    }
+
+
+def table(found: dict) -> list[str]:
+    """For each layout the worst ratio and, in parentheses, the geometric mean of each type."""
+    types = list(dict.fromkeys(cell["types"] for cell in found["cells"]))
+    cells = {(c["layout"], c["types"]): f"{c['worst']:.2f} ({c['geometric_mean']:.1f})" for c in found["cells"]}
+    return record.table(["layout", *types], [[x, *(cells.get((x, t), "") for t in types)] for x in LAYOUTS])
+
+
+def plot(rows: list[dict], path: Path) -> None:
+    """A heat map: the worst ratio of each type and layout by the largest of m, k, n."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+    from matplotlib.colors import TwoSlopeNorm
+
+    edges = (1, 2, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48, 64, 128, 200)
+    lines = list(dict.fromkeys((row["types"], row["layout"]) for row in rows))
+    image = np.full((len(lines), len(edges)), np.nan)
+    for row in rows:
+        at = lines.index((row["types"], row["layout"])), np.searchsorted(edges, max(row["m"], row["k"], row["n"]))
+        image[at] = np.fmin(image[at], math.log2(row["ratio"]))
+    figure, axes = plt.subplots(figsize=(9, 0.19 * len(lines) + 1.5))
+    shown = axes.imshow(image, aspect="auto", cmap="RdYlGn", norm=TwoSlopeNorm(0, -3, 3))
+    axes.set_xticks(range(len(edges)), edges)
+    axes.set_yticks(range(len(lines)), [f"{t}  {x}" for t, x in lines], fontsize=7)
+    axes.set_xlabel("largest of m, k, n, up to")
+    figure.colorbar(shown, label="worst of log2(numpy / pysimd)")
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    parser = record.parser(__doc__)
+    parser.add_argument("--quick", action="store_true", help="a third of the sizes, in under 90 seconds")
+    parser.add_argument("--types", nargs="+", choices=TYPES, default=TYPES)
+    parser.add_argument("--shapes", type=int, default=None, metavar="N", help="random shapes per type and layout")
+    parser.add_argument("--threads", type=int, default=None, help="of pysimd; default: its own choice")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="end after so long")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the heat map (needs matplotlib)")
+    options = parser.parse_args()
+    if blas.numpy_blas().forced is not None:
+        sys.exit("OPENBLAS_CORETYPE is set: NumPy may run another machine's kernels; unset it")
+    offered = {kernel.types for kernel in pysimd.kernels("cpu")}
+    types = tuple(t for t in options.types if t in offered)
+    squares = SIZES[::3] if options.quick else SIZES
+    shapes = options.shapes if options.shapes is not None else (6 if options.quick else 31)
+    todo = list(cases(types, squares, shapes, options.seed))
+    if options.seconds < math.inf:  # so that what is left out is not one type
+        np.random.default_rng(options.seed).shuffle(todo)
+    start, rows = time.monotonic(), []
+    for case in todo:
+        if time.monotonic() - start > options.seconds:
+            break
+        rows.append(measured(case, options.threads))
+    found = summary(rows)
+    record.progress(f"{len(rows)} of {len(todo)} cases in {time.monotonic() - start:.0f} s")
+    for line in table(found):
+        record.progress(line)
+    for row in found["worst"]:
+        record.progress(words(row))
+    record.progress(
+        f"worst {found['worst'][0]['ratio']:.2f}, geometric mean {found['geometric_mean']:.2f} (batches up to 32: "
+        f"{found['geometric_mean_of_batches_to_32']:.2f}), slower than NumPy in {found['slower_percent']:.0f} %"
+    )
+    if options.plot:
+        plot(rows, options.plot)
+    record.write(record.cpu(), options.out, summary=found, rows=rows)
+
+
+if __name__ == "__main__":
+    main()

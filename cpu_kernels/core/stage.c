@@ -1,0 +1,119 @@
+/* stage.c: see stage.h. Compiled for the baseline processor. Values that only have to be widened are converted in one
+ * call for all products where the array is dense: an operand of a 4x4 product has 16 values, too few for a call of its
+ * own. Everything else is packed product by product. */
+#include "stage.h"
+
+#include <string.h>
+
+#include "pack.h"
+#include "widen.h"
+
+static pysimd_widen_fn *const plain[TYPES][2] = {
+    [BF16F32] = {pysimd_widen_bf16, pysimd_widen_bf16}, [F16F32] = {pysimd_widen_f16, pysimd_widen_f16},
+    [I8I32] = {pysimd_widen_i8, pysimd_widen_i8},       [U8I8I32] = {pysimd_widen_u8, pysimd_widen_i8}};
+
+#ifdef __x86_64__
+static pysimd_widen_fn *const of_avx2[TYPES][2] = {
+    [BF16F32] = {avx2_widen_bf16, avx2_widen_bf16}, [F16F32] = {avx2_widen_f16, avx2_widen_f16},
+    [I8I32] = {avx2_widen_i8, avx2_widen_i8},       [U8I8I32] = {avx2_widen_u8, avx2_widen_i8}};
+#endif
+
+/* What widens operand 0 or 1 for a kernel. */
+static pysimd_widen_fn *widening(const pysimd_kernel *kernel, int operand)
+{
+#ifdef __x86_64__
+    if (kernel->target >= AVX2) return of_avx2[kernel->types][operand];
+#endif
+    return plain[kernel->types][operand];
+}
+
+int64_t pysimd_staged_bytes_a(const pysimd_kernel *kernel, int64_t m, int64_t k)
+{
+    return pysimd_panel_of_a(kernel, m, k).bytes;
+}
+
+int64_t pysimd_staged_bytes_b(const pysimd_kernel *kernel, int64_t k, int64_t n)
+{
+    return pysimd_panel_of_b(kernel, k, n).bytes;
+}
+
+static int is_dense(const pysimd_operand *x)
+{
+    return (x->cs == 1 || x->cols == 1) && (x->rs == x->cols || x->rows == 1) &&
+           (x->bs == x->rows * x->cols || x->count == 1);
+}
+
+/* All products, widened, element (i, j) of product q at to + (q*rows + i)*cols + j. */
+static void widen(const pysimd_kernel *kernel, int operand, const pysimd_operand *x, char *to)
+{
+    const int64_t each = x->rows * x->cols, all = x->count * each;
+    const pysimd_sizes narrow = pysimd_element_sizes[kernel->types];
+    const int size = operand ? narrow.b : narrow.a; /* half of the widened size */
+    const char *from = x->from;
+    if (!is_dense(x)) { /* made dense in the upper half of `to` */
+        char *dense = to + all * size;
+        for (int64_t q = 0; q < x->count; q++)
+            pysimd_copy_matrix(x->rows, x->cols, size, x->from + q * x->bs * size, x->rs, x->cs,
+                               dense + q * each * size, x->cols);
+        from = dense;
+    }
+    widening(kernel, operand)(all, from, to);
+}
+
+pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *a, char *to)
+{
+    const int64_t m = a->rows, k = a->cols, each = m * k;
+    if (kernel->panel == WIDE) {
+        if (a->rs == 1 && a->cs != 1 && kernel->k_group == 1) { /* stored by columns: the kernel reads that as well */
+            const pysimd_operand columns = {a->count, k, m, a->from, a->bs, a->cs, a->rs};
+            widen(kernel, 0, &columns, to);
+            return (pysimd_staged){to, each, 1, m};
+        }
+        /* Where K is no multiple of k_group, a row's last group ends in the next row, times the zeros of B's panel. */
+        widen(kernel, 0, a, to);
+        if (k % kernel->k_group) memset(to + 2 * pysimd_element_sizes[kernel->types].a * a->count * each, 0, 2);
+        return (pysimd_staged){to, each, k, kernel->k_group};
+    }
+    const pysimd_panel_shape shape = pysimd_panel_of_a(kernel, m, k);
+    const int size = pysimd_element_sizes[kernel->types].a;
+    for (int64_t q = 0; q < a->count; q++)
+        pysimd_pack_a(kernel, m, k, a->from + q * a->bs * size, a->rs, a->cs, to + q * shape.bytes);
+    return (pysimd_staged){to, shape.bytes / pysimd_sizes_in_kernel(kernel).a, shape.rs, shape.cs};
+}
+
+/* B stored by columns, in groups of two: a column's pairs are adjacent, so the panel is their transposition. */
+static void stage_pairs_of_columns(const pysimd_kernel *kernel, const pysimd_operand *b, char *to)
+{
+    const int64_t k = b->rows, n = b->cols, groups = (k + 1) / 2;
+    enum { COLUMNS = 8, PIECE = 256 }; /* of B, widened, at a time */
+    int16_t wide[COLUMNS][PIECE];
+    for (int64_t q = 0; q < b->count; q++, to += groups * n * 4)
+        for (int64_t p0 = 0; p0 < k; p0 += PIECE)
+            for (int64_t j0 = 0; j0 < n; j0 += COLUMNS) {
+                const int64_t terms = k - p0 < PIECE ? k - p0 : PIECE, columns = n - j0 < COLUMNS ? n - j0 : COLUMNS;
+                for (int64_t j = 0; j < columns; j++) {
+                    widening(kernel, 1)(terms, b->from + q * b->bs + (j0 + j) * b->cs + p0, wide[j]);
+                    if (terms % 2) wide[j][terms] = 0;
+                }
+                pysimd_copy_matrix((terms + 1) / 2, columns, 4, (const char *)wide, 1, PIECE / 2,
+                                   to + (p0 / 2 * n + j0) * 4, n);
+            }
+}
+
+pysimd_staged pysimd_stage_b(const pysimd_kernel *kernel, const pysimd_operand *b, char *to)
+{
+    const int64_t k = b->rows, n = b->cols;
+    if (kernel->panel == WIDE && kernel->k_group == 1) {
+        widen(kernel, 1, b, to);
+        return (pysimd_staged){to, k * n, n, 1};
+    }
+    if (kernel->panel == WIDE && b->rs == 1 && b->cs != 1 && n > 1) {
+        stage_pairs_of_columns(kernel, b, to);
+        return (pysimd_staged){to, (k + 1) / 2 * 2 * n, 2 * n, 1};
+    }
+    const pysimd_panel_shape shape = pysimd_panel_of_b(kernel, k, n);
+    const int size = pysimd_element_sizes[kernel->types].b;
+    for (int64_t q = 0; q < b->count; q++)
+        pysimd_pack_b(kernel, k, n, b->from + q * b->bs * size, b->rs, b->cs, to + q * shape.bytes);
+    return (pysimd_staged){to, shape.bytes / pysimd_sizes_in_kernel(kernel).b, shape.rs, 1};
+}

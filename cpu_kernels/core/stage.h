@@ -1,0 +1,27 @@
+/* stage.h: the operands of several products as a kernel reads them, one product after the other. */
+#ifndef PYSIMD_STAGE_H
+#define PYSIMD_STAGE_H
+
+#include "registry.h"
+
+/* One operand of `count` products: element (i, j) of product q at from + q*bs + i*rs + j*cs, in elements. */
+typedef struct {
+    int64_t count, rows, cols;
+    const char *from;
+    int64_t bs, rs, cs;
+} pysimd_operand;
+
+/* The operand in scratch memory: strides in elements as pysimd_call wants them. */
+typedef struct {
+    const void *data;
+    int64_t bs, rs, cs;
+} pysimd_staged;
+
+/* Bytes that one product takes; INT64_MAX if they cannot be counted. */
+int64_t pysimd_staged_bytes_a(const pysimd_kernel *kernel, int64_t m, int64_t k);
+int64_t pysimd_staged_bytes_b(const pysimd_kernel *kernel, int64_t k, int64_t n);
+
+pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *a, char *to);
+pysimd_staged pysimd_stage_b(const pysimd_kernel *kernel, const pysimd_operand *b, char *to);
+
+#endif

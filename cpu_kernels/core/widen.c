@@ -1,0 +1,69 @@
+/* widen.c: see widen.h. Compiled for the baseline processor. */
+#include "widen.h"
+
+#include <string.h>
+
+#include "../templates/kernel.h"
+
+typedef uint16_t u16x4 __attribute__((vector_size(8)));
+typedef uint32_t u32x4 __attribute__((vector_size(16)));
+typedef float f32x4 __attribute__((vector_size(16)));
+
+/* Eight values at a time, then one by one. */
+#define WIDEN(NAME, T, U, EIGHT, ONE)                                                                                  \
+    void pysimd_widen_##NAME(int64_t n, const void *from, void *to)                                                    \
+    {                                                                                                                  \
+        const char *f = from;                                                                                          \
+        char *t = to;                                                                                                  \
+        for (; n >= 8; n -= 8, f += 8 * sizeof(T), t += 8 * sizeof(U)) EIGHT(f, t);                                    \
+        for (; n > 0; n--, f += sizeof(T), t += sizeof(U)) {                                                           \
+            T x;                                                                                                       \
+            memcpy(&x, f, sizeof x);                                                                                   \
+            const U wide = ONE(x);                                                                                     \
+            memcpy(t, &wide, sizeof wide);                                                                             \
+        }                                                                                                              \
+    }
+
+/* Sign extension of bytes that stand in the upper half of 16 bits, and zero extension. */
+#define EIGHT_BYTES(T)                                                                                                 \
+    typedef T T##_x8 __attribute__((vector_size(8)));                                                                  \
+    typedef int16_t T##_i16x8 __attribute__((vector_size(16)));                                                        \
+    INLINE void T##_eight(const char *from, char *to)                                                                  \
+    {                                                                                                                  \
+        T##_x8 x;                                                                                                      \
+        memcpy(&x, from, sizeof x);                                                                                    \
+        const T##_i16x8 wide = __builtin_convertvector(x, T##_i16x8);                                                  \
+        memcpy(to, &wide, sizeof wide);                                                                                \
+    }
+EIGHT_BYTES(int8_t)
+EIGHT_BYTES(uint8_t)
+
+INLINE f32x4 bf16x4(u16x4 x) { return (f32x4)(__builtin_convertvector(x, u32x4) << 16); }
+
+/* binary16 by shifting its fields into those of binary32 and scaling by 2^112: exact, denormals too. Infinity and NaN
+ * have the largest exponent in both; a quiet NaN keeps its payload, a signalling one becomes quiet, as by F16C. */
+INLINE f32x4 f16x4(u16x4 x)
+{
+    const u32x4 bits = __builtin_convertvector(x, u32x4), sign = (bits & 0x8000) << 16, rest = bits & 0x7fff;
+    const f32x4 scaled = (f32x4)(rest << 13) * 0x1p112f;
+    const u32x4 special = (u32x4)(rest >= 0x7c00), nan = (u32x4)(rest > 0x7c00) & 0x400000;
+    return (f32x4)(sign | ((u32x4)scaled & ~special) | (((rest << 13) | 0x7f800000 | nan) & special));
+}
+
+#define HALVES(NAME)                                                                                                   \
+    INLINE void NAME##_eight(const char *from, char *to)                                                               \
+    {                                                                                                                  \
+        u16x4 x, y;                                                                                                    \
+        memcpy(&x, from, sizeof x), memcpy(&y, from + sizeof x, sizeof y);                                             \
+        const f32x4 low = NAME##x4(x), high = NAME##x4(y);                                                             \
+        memcpy(to, &low, sizeof low), memcpy(to + sizeof low, &high, sizeof high);                                     \
+    }                                                                                                                  \
+    INLINE float NAME##_one(uint16_t x) { return NAME##x4((u16x4){x})[0]; }
+HALVES(bf16)
+HALVES(f16)
+
+#define SAME(x) (x)
+WIDEN(i8, int8_t, int16_t, int8_t_eight, SAME)
+WIDEN(u8, uint8_t, int16_t, uint8_t_eight, SAME)
+WIDEN(bf16, uint16_t, float, bf16_eight, bf16_one)
+WIDEN(f16, uint16_t, float, f16_eight, f16_one)

@@ -1,0 +1,252 @@
+/* gemv.h: matrix times vector, once, for every vector type of the form GEMV: C[i] += sum over p of A[i,p] * x[p].
+ *
+ * A kernel file sets KERNEL and VEC, and includes this file, which defines its two entry points. A file whose operands
+ * have different types includes it before with VEC for exchanged operands and without KERNEL (see pysimd.h).
+ *
+ * Element i has V(lanes)/V(depth) accumulators. Accumulator l adds the terms p = l modulo their number, p ascending
+ * (integers: V(depth) adjacent terms at a time); in the end accumulators l and l + half are added, and so on. A is read
+ * in one of two orders that compute just this, so the bits do not depend on the order in which A is stored:
+ *
+ *   rows      cs_a = 1: a vector is loaded from each of eight rows of A and multiplied by a vector of x. The lanes of a
+ *             register are the accumulators of one element; eight registers are added by transposition.
+ *   columns   rs_a = 1: a vector is loaded from a column of A and multiplied by an element of x. A lane of a register
+ *             is an element of C, and its accumulators are as many registers.
+ */
+#include "kernel.h"
+
+#ifndef PYSIMD_GEMV_MR
+#define PYSIMD_GEMV_MR
+enum { MR = 8 }; /* rows of A at a time; each is a chain of multiply-adds of its own */
+#endif
+
+/* The first m elements of REGISTERS registers of C, V(rows) in each: added to C, or stored in it. */
+INLINE void PASTE(VEC, finish)(const int REGISTERS, int m, V(acc) *found, V(elem_c) *c, int64_t rs_c, int flags)
+{
+    if (rs_c == 1) {
+        UNROLL for (int g = 0; g < REGISTERS; g++) {
+            const int rest = m - g * V(rows);
+            V(elem_c) *cg = c + g * V(rows);
+            if (rest >= V(rows)) {
+                if (!(flags & PYSIMD_ZERO)) found[g] = V(add)(V(load_c)(cg), found[g]);
+                V(store)(cg, found[g]);
+            } else if (rest > 0) {
+                const V(mask) mask = V(mask_of)(rest);
+                if (!(flags & PYSIMD_ZERO)) found[g] = V(add)(V(load_c_masked)(cg, mask), found[g]);
+                V(store_masked)(cg, mask, found[g]);
+            }
+        }
+        return;
+    }
+    V(sum) values[2 * V(rows)], old; /* unsigned for integers: additions wrap */
+    memcpy(values, found, REGISTERS * sizeof *found);
+    for (int i = 0; i < m; i++, c += rs_c) {
+        if (!(flags & PYSIMD_ZERO)) {
+            memcpy(&old, c, sizeof old);
+            values[i] = old + values[i];
+        }
+        memcpy(c, &values[i], sizeof *c);
+    }
+}
+
+/* M rows of A, a constant, by rows. */
+INLINE void PASTE(VEC, rows_of)(const int M, int64_t k, const V(elem_a) *a, int64_t rs_a, const V(elem_b) *x,
+                                V(elem_c) *c, int64_t rs_c, int flags)
+{
+    const int64_t rs = rs_a * (int64_t)sizeof *a;
+    int64_t rs3 = 3 * rs;
+    if (M > 3) OPAQUE(rs3);
+    const char *base[2] = {(const char *)a, (const char *)a + 5 * rs};
+    if (M > 5) OPAQUE(base[1]);
+    V(acc) acc[MR], found[MR / V(rows)];
+    UNROLL for (int i = 0; i < MR; i++) acc[i] = V(zero)();
+    int64_t p = k;
+    for (; p >= V(lanes); p -= V(lanes)) {
+        const V(vec) xp = V(load_x)(x);
+        UNROLL for (int i = 0; i < M; i++) acc[i] = V(fma)(V(load)((const V(elem_a) *)ROW_ADDRESS(i)), xp, acc[i]);
+        x += V(lanes);
+        base[0] += V(lanes) * sizeof *a;
+        base[1] += V(lanes) * sizeof *a;
+    }
+    if (p > 0) {
+        const V(part) rest = V(part_of)((int)p);
+        const V(vec) xp = V(load_x_part)(x, rest);
+        UNROLL for (int i = 0; i < M; i++)
+            acc[i] = V(fma)(V(load_part)((const V(elem_a) *)ROW_ADDRESS(i), rest), xp, acc[i]);
+    }
+    UNROLL for (int g = 0; g < MR / V(rows); g++) found[g] = V(reduce_rows)(acc + g * V(rows));
+    PASTE(VEC, finish)((M + V(rows) - 1) / V(rows), M, found, c, rs_c, flags);
+}
+
+INLINE void PASTE(VEC, by_rows)(int64_t m, int64_t k, const V(elem_a) *a, int64_t rs_a, const V(elem_b) *x,
+                                V(elem_c) *c, int64_t rs_c, int flags)
+{
+    for (; m >= MR; m -= MR, a += MR * rs_a, c += MR * rs_c)
+        PASTE(VEC, rows_of)(MR, k, a, rs_a, x, c, rs_c, flags);
+    switch (m) {
+#define CASE(M) case M: PASTE(VEC, rows_of)(M, k, a, rs_a, x, c, rs_c, flags); break;
+        CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7)
+#undef CASE
+    }
+}
+
+/* The accumulators of V(rows) elements of C, added. */
+INLINE V(acc) PASTE(VEC, total)(V(acc) *acc)
+{
+    UNROLL for (int half = V(lanes) / V(depth) / 2; half > 0; half /= 2)
+        UNROLL for (int l = 0; l < half; l++) acc[l] = V(add)(acc[l], acc[l + half]);
+    return acc[0];
+}
+
+/* V(rows) elements of C by columns, or the first `rest` of them if `partial`, in registers. */
+INLINE V(acc) PASTE(VEC, columns_of)(const int partial, int rest, int64_t k, const V(elem_a) *a, int64_t cs_a,
+                                     const V(elem_b) *x)
+{
+    enum { ACCUMULATORS = V(lanes) / V(depth) };
+    const V(part) part = V(part_of)(rest);
+    V(acc) acc[ACCUMULATORS];
+    UNROLL for (int l = 0; l < ACCUMULATORS; l++) acc[l] = V(zero)();
+#define COLUMNS(l, terms)                                                                                              \
+    acc[l] = V(fma)(partial ? V(columns_part)(a, cs_a, terms, part) : V(columns)(a, cs_a, terms),                      \
+                    V(broadcast_x)(x, terms), acc[l]);                                                                 \
+    a += V(depth) * cs_a, x += V(depth)
+    for (; k >= V(lanes); k -= V(lanes)) UNROLL for (int l = 0; l < ACCUMULATORS; l++) { COLUMNS(l, V(depth)); }
+    UNROLL for (int l = 0; l < ACCUMULATORS; l++) {
+        if (k >= (l + 1) * V(depth)) {
+            COLUMNS(l, V(depth));
+        } else if (k > l * V(depth)) {
+            COLUMNS(l, 1);
+        }
+    }
+#undef COLUMNS
+    return PASTE(VEC, total)(acc);
+}
+
+/* The last m elements of a register that ends with the last element of C. */
+INLINE void PASTE(VEC, finish_end)(int m, V(acc) found, V(elem_c) *c, int64_t rs_c, int flags)
+{
+    V(sum) values[V(rows)], shifted[V(rows)];
+    memcpy(values, &found, sizeof values);
+    memset(shifted, 0, sizeof shifted);
+    for (int i = 0; i < m; i++) shifted[i] = values[V(rows) - m + i];
+    memcpy(&found, shifted, sizeof found);
+    PASTE(VEC, finish)(1, m, &found, c, rs_c, flags);
+}
+
+/* Many elements of C: as many columns as an element has accumulators are read side by side, from the first element to
+ * the last, which is the order that the hardware's prefetch follows. The accumulators are in memory, in L1.
+ * Tried: registers alone, down four columns at a time, which reads lines that are far apart (2.1 times as long for
+ * 1x128 by 128x128, with a prefetch of the next product too); four terms of one accumulator at a time, which loads and stores
+ * it a fourth as often (level there, 1.8 times as long for 1x6 by 6x44). */
+enum { PASTE(VEC, MOST) = 8192 / sizeof(V(acc)) / (V(lanes) / V(depth)) }; /* registers of C; 8 KiB of accumulators */
+
+/* One term (V(depth) adjacent ones) of every accumulator of `count` registers of C, of which the last begins at element
+ * `last`. The accumulators are zero before if `first`. */
+INLINE void PASTE(VEC, sweep)(const int first, int count, int64_t last, const V(elem_a) *a, int64_t cs_a,
+                              const V(elem_b) *x, V(acc) (*acc)[V(lanes) / V(depth)])
+{
+    V(vec) xl[V(lanes) / V(depth)];
+    UNROLL for (int l = 0; l < V(lanes) / V(depth); l++) xl[l] = V(broadcast_x)(x + l * V(depth), V(depth));
+    for (int j = 0; j < count; j++) {
+        const V(elem_a) *aj = a + (j < count - 1 ? j * V(rows) : last);
+        UNROLL for (int l = 0; l < V(lanes) / V(depth); l++) {
+            const V(acc) sum = first ? V(zero)() : acc[j][l];
+            acc[j][l] = V(fma)(V(columns)(aj + l * V(depth) * cs_a, cs_a, V(depth)), xl[l], sum);
+        }
+    }
+}
+
+/* m elements, at least V(rows), and k at least V(lanes). The last register overlaps the one before it where m is no
+ * multiple. */
+NOINLINE void PASTE(VEC, side_by_side)(int64_t m, int64_t k, const V(elem_a) *a, int64_t cs_a, const V(elem_b) *x,
+                                       V(elem_c) *c, int64_t rs_c, int flags)
+{
+    V(acc) acc[PASTE(VEC, MOST)][V(lanes) / V(depth)];
+    const int count = (int)((m + V(rows) - 1) / V(rows));
+    const int64_t last = m - V(rows);
+    PASTE(VEC, sweep)(1, count, last, a, cs_a, x, acc);
+    for (k -= V(lanes), a += V(lanes) * cs_a, x += V(lanes); k >= V(lanes);
+         k -= V(lanes), a += V(lanes) * cs_a, x += V(lanes))
+        PASTE(VEC, sweep)(0, count, last, a, cs_a, x, acc);
+    for (int l = 0; k > 0; l++, k -= V(depth), a += V(depth) * cs_a, x += V(depth)) {
+        const int depth = k < V(depth) ? 1 : V(depth);
+        const V(vec) xl = V(broadcast_x)(x, depth);
+        for (int j = 0; j < count; j++)
+            acc[j][l] = V(fma)(V(columns)(a + (j < count - 1 ? j * V(rows) : last), cs_a, depth), xl, acc[j][l]);
+    }
+    for (int j = 0; j < count; j++) {
+        V(acc) found = PASTE(VEC, total)(acc[j]);
+        V(elem_c) *cj = c + j * V(rows) * rs_c;
+        if (m - j * V(rows) >= V(rows))
+            PASTE(VEC, finish)(1, V(rows), &found, cj, rs_c, flags);
+        else
+            PASTE(VEC, finish_end)((int)m - j * V(rows), found, cj, rs_c, flags);
+    }
+}
+
+INLINE void PASTE(VEC, by_columns)(int64_t m, int64_t k, const V(elem_a) *a, int64_t cs_a, const V(elem_b) *x,
+                                   V(elem_c) *c, int64_t rs_c, int flags)
+{
+    V(acc) found;
+    if (m < V(rows)) {
+        found = PASTE(VEC, columns_of)(1, (int)m, k, a, cs_a, x);
+        PASTE(VEC, finish)(1, (int)m, &found, c, rs_c, flags);
+    } else if (m <= 2 * V(rows) || k <= V(lanes)) { /* in registers; the last may overlap the one before it */
+        for (; m > 0; m -= V(rows), a += V(rows), c += V(rows) * rs_c) {
+            const int back = m < V(rows) ? (int)(V(rows) - m) : 0;
+            found = PASTE(VEC, columns_of)(0, 0, k, a - back, cs_a, x);
+            if (back)
+                PASTE(VEC, finish_end)((int)m, found, c, rs_c, flags);
+            else
+                PASTE(VEC, finish)(1, V(rows), &found, c, rs_c, flags);
+        }
+    } else {
+        enum { BLOCK = PASTE(VEC, MOST) * V(rows) };
+        while (m > 0) { /* the last block is not shorter than a register */
+            const int64_t block = m <= BLOCK ? m : m < BLOCK + V(rows) ? BLOCK - V(rows) : BLOCK;
+            PASTE(VEC, side_by_side)(block, k, a, cs_a, x, c, rs_c, flags);
+            m -= block, a += block, c += block * rs_c;
+        }
+    }
+}
+
+NOINLINE void PASTE(VEC, products)(const pysimd_call *s)
+{
+    const V(elem_a) *a = s->a;
+    const V(elem_b) *x = s->b;
+    V(elem_c) *c = s->c;
+    if (s->m == 1 && s->k == 1) {
+        for (int64_t i = 0; i < s->batch; i++, a += s->bs_a, x += s->bs_b, c += s->bs_c) {
+            V(acc) found = V(fma)(V(load_one)(a), V(load_x_one)(x), V(zero)());
+            PASTE(VEC, finish)(1, 1, &found, c, 1, s->flags);
+        }
+        return;
+    }
+    for (int64_t i = 0; i < s->batch; i++, a += s->bs_a, x += s->bs_b, c += s->bs_c)
+        if (s->cs_a == 1)
+            PASTE(VEC, by_rows)(s->m, s->k, a, s->rs_a, x, c, s->rs_c, s->flags);
+        else
+            PASTE(VEC, by_columns)(s->m, s->k, a, s->cs_a, x, c, s->rs_c, s->flags);
+}
+
+#ifdef KERNEL
+void KERNEL(int64_t k, const void *a, int64_t rs_a, int64_t cs_a, const void *b, int64_t rs_b, void *c, int64_t rs_c)
+{
+    if (cs_a == 1) {
+        PASTE(VEC, rows_of)(MR, k, a, rs_a, b, c, rs_c, 0);
+    } else {
+        const pysimd_call s = one_tile(MR, 1, k, a, rs_a, cs_a, b, rs_b, c, rs_c);
+        PASTE(VEC, products)(&s);
+    }
+}
+
+void PASTE(KERNEL, batch)(const pysimd_call *s)
+{
+#ifdef EXCHANGED
+    if (s->flags & PYSIMD_EXCHANGED) {
+        PASTE(EXCHANGED, products)(s);
+        return;
+    }
+#endif
+    PASTE(VEC, products)(s);
+}
+#endif

@@ -1,0 +1,19 @@
+/* avx2_f16f32_gemv_8x1: C[8,1] += A[8,K] * B[K,1], float16 into float; matrix times vector.
+ *
+ * contract  pysimd.h; form gemv: A by rows or by columns, B contiguous in k; k_group 1, panel plain.
+ * tile      mr 8  nr 1; a row of A at a time in each accumulator
+ * regs      8 accumulators + 2 operands = 10 of 16 ymm
+ * per 8 k   9 vcvtph2ps m128  8 vfmadd231ps
+ * ratio     8*1 / (8+1) = 0.89 multiply-adds per element loaded; inner product 0.50;
+ *           8 / 9 = 0.89 multiply-add instructions per load instruction
+ * bound     the loads: each element of A is used once
+ * rounding  one fma per term into accumulator p modulo 8, p ascending; these added as a tree, l and
+ *           l + half; then one add into C
+ * needs     AVX2 FMA F16C
+ * idea      the bits do not depend on the order in which A is stored: see templates/gemv.h
+ */
+#include "vec_avx2_gemv.h"
+
+#define KERNEL avx2_f16f32_gemv_8x1
+#define VEC f16x8
+#include "../templates/gemv.h"

@@ -1,0 +1,22 @@
+/* avx2_u8i8i32_gemv_8x1: C[8,1] += A[8,K] * B[K,1], uint8 by int8 into int32; matrix times vector.
+ *
+ * contract  pysimd.h; form gemv: A by rows or by columns, B contiguous in k; k_group 1, panel plain.
+ * tile      mr 8  nr 1; a row of A at a time in each accumulator
+ * regs      8 accumulators + 2 operands = 10 of 16 ymm
+ * per 16 k  8 vpmovzxbw m128  1 vpmovsxbw m128  8 vpmaddwd  8 vpaddd
+ * ratio     8*1 / (8+1) = 0.89 multiply-adds per element loaded; inner product 0.50;
+ *           8 / 9 = 0.89 multiply-add instructions per load instruction
+ * bound     the loads: each element of A is used once
+ * rounding  exact; int32 wraps
+ * needs     AVX2 FMA F16C
+ * idea      the bits do not depend on the order in which A is stored: see templates/gemv.h
+ */
+#include "vec_avx2_gemv.h"
+
+#define VEC i8u8x16 /* a row of uint8 times a matrix of int8 */
+#include "../templates/gemv.h"
+#undef VEC
+#define EXCHANGED i8u8x16
+#define KERNEL avx2_u8i8i32_gemv_8x1
+#define VEC u8i8x16
+#include "../templates/gemv.h"

@@ -1,0 +1,195 @@
+/* vec_avx2_gemv.h: what templates/gemv.h needs of the vector types of AVX2. Narrow types are widened while loading. */
+#include "vec_avx2.h"
+
+/* The first n <= 16 bytes at p, then zeros; no other byte is read. */
+NOINLINE __m128i first_bytes(const void *p, int n)
+{
+    const char *from = p;
+    uint64_t low = 0, high = 0;
+    if (n >= 16) return _mm_loadu_si128(p);
+    if (n >= 8) {
+        memcpy(&low, from, 8);
+        memcpy(&high, from + n - 8, 8);
+        high = n == 8 ? 0 : high >> 8 * (16 - n);
+    } else if (n >= 4) {
+        uint32_t first, last;
+        memcpy(&first, from, 4);
+        memcpy(&last, from + n - 4, 4);
+        low = first | (uint64_t)last << 8 * (n - 4);
+    } else {
+        for (int i = 0; i < n; i++) low |= (uint64_t)(uint8_t)from[i] << 8 * i;
+    }
+    return _mm_set_epi64x((int64_t)high, (int64_t)low);
+}
+
+/* Lane i of the result is the sum of the lanes of acc[i], by halves. */
+INLINE __m256 sums_of_rows_ps(const __m256 *acc)
+{
+    __m256 h[4], q[2];
+    UNROLL for (int i = 0; i < 4; i++)
+        h[i] = _mm256_add_ps(_mm256_permute2f128_ps(acc[i], acc[i + 4], 0x20),
+                             _mm256_permute2f128_ps(acc[i], acc[i + 4], 0x31));
+    UNROLL for (int i = 0; i < 2; i++)
+        q[i] = _mm256_add_ps(_mm256_shuffle_ps(h[2 * i], h[2 * i + 1], 0x44),
+                             _mm256_shuffle_ps(h[2 * i], h[2 * i + 1], 0xee));
+    return _mm256_add_ps(_mm256_shuffle_ps(q[0], q[1], 0x88), _mm256_shuffle_ps(q[0], q[1], 0xdd));
+}
+
+INLINE __m256d sums_of_rows_pd(const __m256d *acc)
+{
+    __m256d h[2];
+    UNROLL for (int i = 0; i < 2; i++)
+        h[i] = _mm256_add_pd(_mm256_permute2f128_pd(acc[i], acc[i + 2], 0x20),
+                             _mm256_permute2f128_pd(acc[i], acc[i + 2], 0x31));
+    return _mm256_add_pd(_mm256_unpacklo_pd(h[0], h[1]), _mm256_unpackhi_pd(h[0], h[1]));
+}
+
+INLINE i16x16_acc sums_of_rows_epi32(const i16x16_acc *acc)
+{
+    __m256i h[4], q[2];
+    UNROLL for (int i = 0; i < 4; i++) h[i] = _mm256_hadd_epi32((__m256i)acc[2 * i], (__m256i)acc[2 * i + 1]);
+    UNROLL for (int i = 0; i < 2; i++) q[i] = _mm256_hadd_epi32(h[2 * i], h[2 * i + 1]);
+    return (i16x16_acc)_mm256_add_epi32(_mm256_permute2x128_si256(q[0], q[1], 0x20),
+                                        _mm256_permute2x128_si256(q[0], q[1], 0x31));
+}
+
+/* float and double: the operations of the outer product, and parts of a vector by mask */
+#define GEMV_FLOATS(VEC_, elem, count)                                                                                 \
+    enum { VEC_##_rows = count, VEC_##_depth = 1 };                                                                    \
+    typedef elem VEC_##_sum;                                                                                           \
+    typedef first_of VEC_##_part;                                                                                      \
+    INLINE first_of VEC_##_part_of(int n) { return VEC_##_mask_of(n); }                                                \
+    INLINE VEC_##_vec VEC_##_load_part(const elem *p, first_of part) { return VEC_##_load_masked(p, part); }           \
+    INLINE VEC_##_vec VEC_##_load_x(const elem *p) { return VEC_##_load(p); }                                          \
+    INLINE VEC_##_vec VEC_##_load_x_part(const elem *p, first_of part) { return VEC_##_load_masked(p, part); }         \
+    INLINE VEC_##_vec VEC_##_columns(const elem *p, int64_t cs, int depth)                                             \
+    {                                                                                                                  \
+        (void)cs, (void)depth;                                                                                         \
+        return VEC_##_load(p);                                                                                         \
+    }                                                                                                                  \
+    INLINE VEC_##_vec VEC_##_columns_part(const elem *p, int64_t cs, int depth, first_of part)                         \
+    {                                                                                                                  \
+        (void)cs, (void)depth;                                                                                         \
+        return VEC_##_load_masked(p, part);                                                                            \
+    }                                                                                                                  \
+    INLINE VEC_##_vec VEC_##_broadcast_x(const elem *p, int depth)                                                     \
+    {                                                                                                                  \
+        (void)depth;                                                                                                   \
+        return VEC_##_broadcast(p);                                                                                    \
+    }
+
+GEMV_FLOATS(f32x8, float, 8)
+INLINE __m256 f32x8_load_one(const float *p) { return _mm256_zextps128_ps256(_mm_load_ss(p)); }
+INLINE __m256 f32x8_load_x_one(const float *p) { return f32x8_load_one(p); }
+INLINE __m256 f32x8_reduce_rows(const __m256 *acc) { return sums_of_rows_ps(acc); }
+GEMV_FLOATS(f64x4, double, 4)
+INLINE __m256d f64x4_load_one(const double *p) { return _mm256_zextpd128_pd256(_mm_load_sd(p)); }
+INLINE __m256d f64x4_load_x_one(const double *p) { return f64x4_load_one(p); }
+INLINE __m256d f64x4_reduce_rows(const __m256d *acc) { return sums_of_rows_pd(acc); }
+
+/* Eight 16-bit floats, widened to float */
+#define GEMV_HALVES(VEC_, widen)                                                                                       \
+    typedef uint16_t VEC_##_elem_a, VEC_##_elem_b;                                                                     \
+    typedef float VEC_##_elem_c, VEC_##_sum;                                                                           \
+    typedef __m256 VEC_##_vec, VEC_##_acc;                                                                             \
+    typedef first_of VEC_##_mask;                                                                                      \
+    typedef int VEC_##_part;                                                                                           \
+    enum { VEC_##_lanes = 8, VEC_##_rows = 8, VEC_##_depth = 1 };                                                      \
+    INLINE first_of VEC_##_mask_of(int n) { return f32x8_mask_of(n); }                                                 \
+    INLINE int VEC_##_part_of(int n) { return n; }                                                                     \
+    INLINE __m256 VEC_##_zero(void) { return f32x8_zero(); }                                                           \
+    INLINE __m256 VEC_##_fma(__m256 a, __m256 b, __m256 c) { return f32x8_fma(a, b, c); }                              \
+    INLINE __m256 VEC_##_add(__m256 a, __m256 b) { return f32x8_add(a, b); }                                           \
+    INLINE __m256 VEC_##_load_c(const float *p) { return f32x8_load_c(p); }                                            \
+    INLINE __m256 VEC_##_load_c_masked(const float *p, first_of m) { return f32x8_load_c_masked(p, m); }               \
+    INLINE void VEC_##_store(float *p, __m256 v) { f32x8_store(p, v); }                                                \
+    INLINE void VEC_##_store_masked(float *p, first_of m, __m256 v) { f32x8_store_masked(p, m, v); }                   \
+    INLINE __m256 VEC_##_reduce_rows(const __m256 *acc) { return sums_of_rows_ps(acc); }                               \
+    INLINE __m256 VEC_##_load(const uint16_t *p) { return widen(_mm_loadu_si128((const __m128i *)p)); }                \
+    INLINE __m256 VEC_##_load_part(const uint16_t *p, int n) { return widen(first_bytes(p, 2 * n)); }                  \
+    INLINE __m256 VEC_##_load_one(const uint16_t *p)                                                                   \
+    {                                                                                                                  \
+        uint16_t x;                                                                                                    \
+        memcpy(&x, p, sizeof x);                                                                                       \
+        return widen(_mm_cvtsi32_si128(x));                                                                            \
+    }                                                                                                                  \
+    INLINE __m256 VEC_##_load_x_one(const uint16_t *p) { return VEC_##_load_one(p); }                                  \
+    INLINE __m256 VEC_##_load_x(const uint16_t *p) { return VEC_##_load(p); }                                          \
+    INLINE __m256 VEC_##_load_x_part(const uint16_t *p, int n) { return VEC_##_load_part(p, n); }                      \
+    INLINE __m256 VEC_##_columns(const uint16_t *p, int64_t cs, int depth)                                             \
+    {                                                                                                                  \
+        (void)cs, (void)depth;                                                                                         \
+        return VEC_##_load(p);                                                                                         \
+    }                                                                                                                  \
+    INLINE __m256 VEC_##_columns_part(const uint16_t *p, int64_t cs, int depth, int n)                                 \
+    {                                                                                                                  \
+        (void)cs, (void)depth;                                                                                         \
+        return VEC_##_load_part(p, n);                                                                                 \
+    }                                                                                                                  \
+    INLINE __m256 VEC_##_broadcast_x(const uint16_t *p, int depth)                                                     \
+    {                                                                                                                  \
+        uint16_t x;                                                                                                    \
+        (void)depth;                                                                                                   \
+        memcpy(&x, p, sizeof x);                                                                                       \
+        return widen(_mm_set1_epi16((int16_t)x));                                                                      \
+    }
+
+INLINE __m256 widened_bf16(__m128i v) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16)); }
+GEMV_HALVES(bf16x8, widened_bf16)
+#ifdef __F16C__
+GEMV_HALVES(f16x8, _mm256_cvtph_ps)
+#endif
+
+/* Sixteen bytes, widened to int16: two adjacent terms at a time, added in int32 (vpmaddwd) */
+#define GEMV_BYTES(VEC_, type_a, widen_a, type_x, widen_x)                                                             \
+    typedef type_a VEC_##_elem_a;                                                                                      \
+    typedef type_x VEC_##_elem_b;                                                                                      \
+    typedef int32_t VEC_##_elem_c;                                                                                     \
+    typedef uint32_t VEC_##_sum;                                                                                       \
+    typedef first_of VEC_##_mask;                                                                                      \
+    typedef __m256i VEC_##_vec;                                                                                        \
+    typedef i16x16_acc VEC_##_acc;                                                                                     \
+    typedef int VEC_##_part;                                                                                           \
+    enum { VEC_##_lanes = 16, VEC_##_rows = 8, VEC_##_depth = 2 };                                                     \
+    INLINE first_of VEC_##_mask_of(int n) { return i16x16_mask_of(n); }                                                \
+    INLINE int VEC_##_part_of(int n) { return n; }                                                                     \
+    INLINE i16x16_acc VEC_##_zero(void) { return i16x16_zero(); }                                                      \
+    INLINE i16x16_acc VEC_##_fma(__m256i a, __m256i b, i16x16_acc c) { return i16x16_fma(a, b, c); }                   \
+    INLINE i16x16_acc VEC_##_add(i16x16_acc a, i16x16_acc b) { return a + b; }                                         \
+    INLINE i16x16_acc VEC_##_load_c(const int32_t *p) { return i16x16_load_c(p); }                                     \
+    INLINE i16x16_acc VEC_##_load_c_masked(const int32_t *p, first_of m) { return i16x16_load_c_masked(p, m); }        \
+    INLINE void VEC_##_store(int32_t *p, i16x16_acc v) { i16x16_store(p, v); }                                         \
+    INLINE void VEC_##_store_masked(int32_t *p, first_of m, i16x16_acc v) { i16x16_store_masked(p, m, v); }            \
+    INLINE i16x16_acc VEC_##_reduce_rows(const i16x16_acc *acc) { return sums_of_rows_epi32(acc); }                    \
+    INLINE __m256i VEC_##_load(const type_a *p) { return widen_a(_mm_loadu_si128((const __m128i *)p)); }               \
+    INLINE __m256i VEC_##_load_part(const type_a *p, int n) { return widen_a(first_bytes(p, n)); }                     \
+    INLINE __m256i VEC_##_load_one(const type_a *p)                                                                    \
+    {                                                                                                                  \
+        return _mm256_zextsi128_si256(_mm_cvtsi32_si128((uint16_t)*p));                                                \
+    }                                                                                                                  \
+    INLINE __m256i VEC_##_load_x_one(const type_x *p)                                                                  \
+    {                                                                                                                  \
+        return _mm256_zextsi128_si256(_mm_cvtsi32_si128((uint16_t)*p));                                                \
+    }                                                                                                                  \
+    INLINE __m256i VEC_##_load_x(const type_x *p) { return widen_x(_mm_loadu_si128((const __m128i *)p)); }             \
+    INLINE __m256i VEC_##_load_x_part(const type_x *p, int n) { return widen_x(first_bytes(p, n)); }                   \
+    INLINE __m256i VEC_##_columns(const type_a *p, int64_t cs, int depth)                                              \
+    {                                                                                                                  \
+        const __m128i x = _mm_loadl_epi64((const __m128i *)p);                                                         \
+        const __m128i y = depth == 2 ? _mm_loadl_epi64((const __m128i *)(p + cs)) : _mm_setzero_si128();               \
+        return widen_a(_mm_unpacklo_epi8(x, y));                                                                       \
+    }                                                                                                                  \
+    INLINE __m256i VEC_##_columns_part(const type_a *p, int64_t cs, int depth, int n)                                  \
+    {                                                                                                                  \
+        const __m128i x = first_bytes(p, n), y = depth == 2 ? first_bytes(p + cs, n) : _mm_setzero_si128();            \
+        return widen_a(_mm_unpacklo_epi8(x, y));                                                                       \
+    }                                                                                                                  \
+    INLINE __m256i VEC_##_broadcast_x(const type_x *p, int depth)                                                      \
+    {                                                                                                                  \
+        const int32_t second = depth == 2 ? p[1] : 0;                                                                  \
+        return _mm256_set1_epi32((int32_t)((uint32_t)second << 16 | (uint16_t)p[0]));                                  \
+    }
+
+GEMV_BYTES(i8x16, int8_t, _mm256_cvtepi8_epi16, int8_t, _mm256_cvtepi8_epi16)
+GEMV_BYTES(u8i8x16, uint8_t, _mm256_cvtepu8_epi16, int8_t, _mm256_cvtepi8_epi16)
+GEMV_BYTES(i8u8x16, int8_t, _mm256_cvtepi8_epi16, uint8_t, _mm256_cvtepu8_epi16)

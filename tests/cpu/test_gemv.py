@@ -1,0 +1,146 @@
+"""Products of one row or one column: the kernels for a vector, by whatever order A is stored in."""
+
+import itertools
+
+import layouts
+import numpy as np
+import pytest
+from cases import QUICK, few
+from reference import check, random_operand, random_result
+
+import pysimd
+from pysimd import dtypes
+from pysimd.backends.cpu.implementation import CPU
+
+TYPES = [t for t in CPU.offered if dtypes.dtype_of(dtypes.FAMILIES[t].a).name != "uint16"]
+LAYOUTS = (layouts.contiguous, layouts.transposed, layouts.sliced, layouts.padded_rows, layouts.negative)
+SIZES = few([1, 2, 3, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 33, 65], 5)
+LENGTHS = few([0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 33, 64, 100], 5)
+
+
+@pytest.fixture(params=TYPES)
+def types(request):
+    return request.param
+
+
+def pair(rng, types, a_shape, b_shape):
+    family = dtypes.FAMILIES[types]
+    return tuple(
+        random_operand(rng, dtypes.dtype_of(name), shape) for name, shape in ((family.a, a_shape), (family.b, b_shape))
+    )
+
+
+@pytest.mark.parametrize("form", ["A @ v", "v @ B"])
+def test_every_length_and_order(types, form, rng):
+    """The bits are those of contiguous operands, whatever the strides, at every place of a batch."""
+    for size, k in itertools.product(SIZES, LENGTHS):
+        m, n = (size, 1) if form == "A @ v" else (1, size)
+        a, b = pair(rng, types, (3, m, k), (3, k, n))
+        expected = pysimd.matmul(a, b)
+        check(expected, types, a, b)
+        for of_a, of_b in itertools.product(LAYOUTS, repeat=2):
+            result = pysimd.matmul(of_a(a), of_b(b))
+            assert result.tobytes() == expected.tobytes(), (size, k, of_a.__name__, of_b.__name__)
+        for i in range(3):
+            assert pysimd.matmul(a[i], b[i]).tobytes() == expected[i].tobytes()
+
+
+@pytest.mark.parametrize("size", few([300, 1030, 4097], 2))
+def test_more_elements_than_accumulators_in_memory(types, size, rng):
+    for k in (5, 16, 37):
+        a, b = pair(rng, types, (2, 1, k), (2, k, size))
+        result = pysimd.matmul(a, b)
+        check(result, types, a, b)
+        assert pysimd.matmul(a, layouts.transposed(b)).tobytes() == result.tobytes()
+
+
+def test_vectors_of_numpy(types, rng):
+    """1-D operands, shared by the batch, give the bits of a batch of columns or rows."""
+    a, v = pair(rng, types, (40, 6, 19), (19,))
+    result = pysimd.matmul(a, v)
+    columns = pysimd.matmul(a, np.ascontiguousarray(np.broadcast_to(v[:, None], (40, 19, 1))))
+    assert result.tobytes() == columns.tobytes()
+    u, b = pair(rng, types, (19,), (40, 19, 6))
+    result = pysimd.matmul(u, b)
+    rows = pysimd.matmul(np.ascontiguousarray(np.broadcast_to(u, (40, 1, 19))), b)
+    assert result.tobytes() == rows.tobytes()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads(types, threads, rng):
+    for shape_a, shape_b in (((3, 50, 40), (3, 40, 1)), ((3, 1, 40), (3, 40, 50)), ((200, 40), (40,))):
+        a, b = pair(rng, types, shape_a, shape_b)
+        assert pysimd.matmul(a, b, threads=threads).tobytes() == pysimd.matmul(a, b).tobytes()
+
+
+@pytest.mark.parametrize("of_out", [layouts.contiguous, layouts.padded_rows, layouts.negative_rows])
+def test_out_and_c(types, of_out, rng):
+    """Rows of C at any distance; C added to, or overwritten though it holds NaN."""
+    kind = dtypes.dtype_of(dtypes.FAMILIES[types].c)
+    for m, n in ((11, 1), (1, 11), (8, 1), (1, 8), (1, 1), (2, 1)):
+        a, b = pair(rng, types, (3, m, 10), (3, 10, n))
+        c = random_result(rng, kind, (3, m, n))
+        out = of_out(np.full((3, m, n), np.nan if kind.kind == "f" else 77).astype(kind))
+        pysimd.matmul(a, b, out=out)
+        check(out, types, a, b)
+        out = of_out(c)
+        assert pysimd.gemm(a, b, out, beta=1, out=out) is out
+        check(out, types, a, b, c)
+
+
+@pytest.mark.parametrize("types", [t for t in TYPES if not t.endswith("i8i32")])
+def test_nan_stays_in_its_element(types, rng):
+    for k in (1, 5, 8, 19):
+        for order in (layouts.contiguous, layouts.transposed):
+            a, b = pair(rng, types, (2, 13, k), (2, k, 1))
+            a[0, 3, k - 1], a[1, 12, 0] = np.nan, np.inf
+            check(pysimd.matmul(order(a), b), types, a, b)
+            check(
+                pysimd.matmul(b.swapaxes(-1, -2), order(a).swapaxes(-1, -2)),
+                types,
+                b.swapaxes(-1, -2),
+                a.swapaxes(-1, -2),
+            )
+
+
+@pytest.mark.parametrize("types", ["i8i32", "u8i8i32"])
+def test_integer_extremes(types):
+    """Every pair of extremes at lengths that leave a single last term; uint8 is the row, then the matrix."""
+    family = dtypes.FAMILIES[types]
+    kinds = [dtypes.dtype_of(name) for name in (family.a, family.b)]
+    ends = [(np.iinfo(kind).min, np.iinfo(kind).max) for kind in kinds]
+    for in_a, in_b, k in itertools.product(*ends, (1, 15, 16, 17, 33)):
+        for m, n in ((9, 1), (1, 9)):
+            a, b = np.full((2, m, k), in_a, kinds[0]), np.full((2, k, n), in_b, kinds[1])
+            for of_a, of_b in itertools.product((layouts.contiguous, layouts.transposed), repeat=2):
+                check(pysimd.matmul(of_a(a), of_b(b)), types, a, b)
+
+
+def test_gemm_by_name_has_any_number_of_columns(types, rng):
+    """A kernel for a vector that is named computes column after column."""
+    named = pysimd.kernels("cpu", types=types, form="gemv", available=True)
+    if not named:
+        pytest.skip("no kernel for a vector here")
+    for m, n in ((5, 3), (1, 4), (17, 2)):
+        a, b = pair(rng, types, (2, m, 9), (2, 9, n))
+        check(pysimd.matmul(a, b, kernel=named[0]), types, a, b)
+
+
+@pytest.mark.skipif(QUICK, reason="all values")
+def test_every_float16_and_bfloat16_is_widened_exactly():
+    """Times one: the value itself, as float32. NaN stays NaN."""
+    bits = np.arange(1 << 16, dtype=np.uint16)
+    for types in ("f16f32", "bf16f32"):
+        dtype = dtypes.dtype_of(dtypes.FAMILIES[types].a)
+        values = bits.view(dtype).reshape(-1, 1)
+        right = dtypes.widened(values, np.float32)
+        for kernel in pysimd.kernels("cpu", types=types, available=True):
+            if kernel.target == "avx512bf16":
+                continue  # takes denormals as zero
+            one = (
+                dtypes.bits_of_float32(np.ones((1, kernel.nr), np.float32)).view(dtype)
+                if types == "bf16f32"
+                else (np.ones((1, kernel.nr), dtype))
+            )
+            result = pysimd.matmul(values, one, kernel=kernel)
+            np.testing.assert_array_equal(result, np.broadcast_to(right, result.shape), err_msg=kernel.name)
