@@ -10,7 +10,9 @@ import numpy as np
 from cffi import FFI
 
 HERE = "cpu_kernels"
-DISPATCHER = ("registry", "features", "pack", "widen", "stage", "driver", "scale", "measure", "cost", "door")
+DISPATCHER = (
+    *("registry", "features", "caches", "pack", "widen", "stage", "gemm", "driver", "scale", "measure", "cost", "door"),
+)
 
 ffi = FFI()
 ffi.cdef(
@@ -50,6 +52,11 @@ ffi.cdef(
     #define PYSIMD_ZERO ...
     #define PYSIMD_STREAM ...
     #define PYSIMD_MAX_DIMS ...
+
+    typedef struct {
+        int64_t l1, l2, l3;
+    } pysimd_cache_sizes;
+    pysimd_cache_sizes pysimd_caches(void);
 
     uint64_t pysimd_cpu_features(void);
     void pysimd_start(int highest_target);
@@ -91,7 +98,7 @@ ffi.cdef(
 )
 ffi.set_source(
     "pysimd._cpu",
-    '#include "core/driver.h"\n#include "core/measure.h"\n',
+    '#include "core/caches.h"\n#include "core/driver.h"\n#include "core/measure.h"\n',
     sources=[f"{HERE}/core/{name}.c" for name in DISPATCHER],
     include_dirs=[HERE, np.get_include()],
     # Without this an edited kernel would leave the old extension in build/.

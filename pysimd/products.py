@@ -37,13 +37,13 @@ def matmul(a, b, *, out=None, kernel=None, threads=None):
         int8 (exact; int32 wraps around). The same inputs give the same bits at any place in a batch and for any number
         of threads.
 
-    float32 and float64 products of 2**21 multiply-adds or more each (128 x 128 x 128) go to NumPy's BLAS, which then
-    decides on threads and rounding itself, unless ``kernel`` or PYSIMD_ISA is set.
+    KeyboardInterrupt, or any exception of a signal handler, ends a product that takes long; ``out`` is then incomplete.
 
     Raises:
         ShapeError, DTypeError: the operands do not fit; nothing was written.
         OptionError: ``threads`` is not a positive integer.
         UnknownKernelError, UnavailableError: ``kernel`` does not exist, or not on this machine.
+        MemoryError: there is no memory for packed operands; nothing was written.
 
     >>> import numpy as np, pysimd
     >>> pysimd.matmul(np.ones((1000, 4, 4), np.float32), np.ones((4, 4), np.float32)).shape

@@ -11,9 +11,11 @@
 #include <Python.h>
 #include <numpy/arrayobject.h>
 #include <structmember.h>
+#include <time.h>
 
 #include "cost.h"
 #include "driver.h"
+#include "gemm.h"
 #include "pack.h"
 #include "scale.h"
 
@@ -29,7 +31,6 @@ static struct { /* backends/cpu/dispatch.py has their values and the reasons */
     double thread_ns;    /* work that is worth a thread */
     double gil_ns;       /* the GIL is released for longer work */
     double stream_bytes; /* larger results are written by non-temporal stores */
-    double blas_macs;    /* larger float products are NumPy's */
 } limits;
 
 static PyObject *not_implemented(void) { Py_RETURN_NOTIMPLEMENTED; }
@@ -306,6 +307,7 @@ static void fill_product(plan *p, const pysimd_kernel *kernel, int flags)
     merge_batch(p);
     q->flags = flags | (flags & PYSIMD_ZERO && can_stream(p, kernel) ? PYSIMD_STREAM : 0);
     q->threads = 1;
+    q->interrupted = NULL;
     if (kernel->form == GEMV && q->m == 1 && q->n > 1) exchange_operands(q);
 }
 
@@ -320,16 +322,51 @@ static double estimate(const plan *p, const pysimd_kernel *kernel)
     return pysimd_estimate_ns(kernel, macs, bytes);
 }
 
-/* The multiplication, and the scaling if there is one; without the GIL if it takes longer than gil_ns. */
+/* --- signals --- */
+
+/* A product of more than 50 milliseconds looks for signals ten times a second, so that Ctrl-C ends it. */
+static const double LOOK_FOR_SIGNALS_NS = 50e6, SIGNALS_EVERY_NS = 100e6;
+
+typedef struct {
+    PyThreadState *state; /* of the released GIL */
+    double next;
+} signals;
+
+static double now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
+static int interrupted(void *context)
+{
+    signals *s = context;
+    const double now = now_ns();
+    if (now < s->next) return 0;
+    PyEval_RestoreThread(s->state);
+    const int raised = PyErr_CheckSignals() != 0; /* in the main thread; 0 in others */
+    s->state = PyEval_SaveThread();
+    s->next = now + SIGNALS_EVERY_NS;
+    return raised;
+}
+
+/* The multiplication, and the scaling if there is one; without the GIL if it takes longer than gil_ns. Nonzero: there
+ * was no memory, or a signal handler has raised an exception. */
 static int compute(plan *p, const request *r, const pysimd_kernel *kernel, const pysimd_scaling *scaling)
 {
     const double ns = estimate(p, kernel);
     p->product.threads = r->threads ? r->threads : ns > 0 ? pysimd_threads_for(ns, limits.thread_ns, limits.threads) : 1;
-    PyThreadState *state = ns > limits.gil_ns ? PyEval_SaveThread() : NULL;
+    signals s = {.next = 0};
+    if (ns > LOOK_FOR_SIGNALS_NS) {
+        s.next = now_ns() + SIGNALS_EVERY_NS;
+        p->product.interrupted = interrupted, p->product.context = &s;
+    }
+    if (ns > limits.gil_ns) s.state = PyEval_SaveThread();
     const int failed = pysimd_multiply(kernel, &p->product);
     if (!failed && scaling) pysimd_scale(scaling);
-    if (state) PyEval_RestoreThread(state);
-    if (failed) PyErr_SetString(PyExc_MemoryError, "no memory for the packed operands");
+    if (s.state) PyEval_RestoreThread(s.state);
+    if (failed && failed != PYSIMD_INTERRUPTED) PyErr_SetString(PyExc_MemoryError, "no memory for the packed operands");
     return failed;
 }
 
@@ -363,8 +400,6 @@ static PyObject *multiply(const request *r)
     if (!read_request(r, &p)) return not_implemented();
     const int nd = result_shape(r, &p, shape);
     if (nd > PYSIMD_MAX_DIMS || (r->out && !usable(r, &p, r->out, shape, nd))) return not_implemented();
-    const double macs = (double)p.a.rows * (double)p.b.cols * (double)p.a.cols;
-    if (!r->kernel && macs >= limits.blas_macs && (p.types == F32 || p.types == F64)) return not_implemented();
     const pysimd_kernel *kernel = r->kernel ? r->kernel : pysimd_choose(p.types, p.a.rows, p.b.cols);
 
     PyArrayObject *result = (PyArrayObject *)r->out;
@@ -376,8 +411,10 @@ static PyObject *multiply(const request *r)
     if (p.count == 0 || p.a.rows == 0 || p.b.cols == 0) return (PyObject *)result;
 
     const pysimd_factors *f = &r->factors;
-    const int accumulates = r->c && f->adds && f->alpha == 1 && f->beta == 1; /* by the kernel itself */
-    const int scales = !accumulates && (f->alpha != 1 || f->adds);
+    const int plain = f->alpha == 1 && (!f->adds || f->beta == 1); /* by the kernel itself */
+    const int in_place = plain || pysimd_gemm_takes(kernel, p.a.rows, p.b.cols, p.a.cols);
+    const int accumulates = f->adds && in_place;
+    const int scales = !in_place;
     /* C is read after the product was written: they must not share memory. */
     PyArrayObject *product = result;
     if (scales && f->adds && overlap(result, p.c.array)) {
@@ -385,7 +422,8 @@ static PyObject *multiply(const request *r)
         result_operand(r, &p, product, &p.out);
     }
     if (accumulates && !same_memory(result, p.c.array) && PyArray_CopyInto(result, p.c.array)) goto failed;
-    fill_product(&p, kernel, accumulates ? 0 : PYSIMD_ZERO);
+    fill_product(&p, kernel, (accumulates ? 0 : PYSIMD_ZERO) | (in_place && !plain ? PYSIMD_FACTORS : 0));
+    p.product.alpha = f->alpha, p.product.beta = f->beta;
     const pysimd_scaling scaling = scales ? scaling_of(r, &p, product, result) : (pysimd_scaling){0};
     if (compute(&p, r, kernel, scales ? &scaling : NULL)) goto failed;
     if (product != result) Py_DECREF(product);
@@ -558,7 +596,8 @@ static PyObject *door_bind(PyObject *self, PyObject *const *args, Py_ssize_t cou
     if (!x) return NULL;
     const pysimd_product *q = &p.product;
     x->kernel = r.kernel, x->product = p.product, x->is_long = estimate(&p, r.kernel) > limits.gil_ns;
-    x->one_tile = q->ndim == 0 && pysimd_reads_a(r.kernel, q->k, q->rs_a, q->cs_a) && pysimd_reads_b(r.kernel, q->rs_b, q->cs_b);
+    x->one_tile = q->ndim == 0 && !pysimd_gemm_takes(r.kernel, q->m, q->n, q->k) &&
+                  pysimd_reads_a(r.kernel, q->k, q->rs_a, q->cs_a) && pysimd_reads_b(r.kernel, q->rs_b, q->cs_b);
     Py_INCREF(args[4]);
     x->operands = args[4];
     PyObject_GC_Track((PyObject *)x);
@@ -604,8 +643,7 @@ static PyObject *door_start(PyObject *self, PyObject *args)
 static PyObject *door_set_limits(PyObject *self, PyObject *args)
 {
     (void)self;
-    if (!PyArg_ParseTuple(args, "idddd", &limits.threads, &limits.thread_ns, &limits.gil_ns, &limits.stream_bytes,
-                          &limits.blas_macs))
+    if (!PyArg_ParseTuple(args, "iddd", &limits.threads, &limits.thread_ns, &limits.gil_ns, &limits.stream_bytes))
         return NULL;
     Py_RETURN_NONE;
 }
@@ -618,7 +656,7 @@ static PyMethodDef functions[] = {
     {"bind", (PyCFunction)(void *)door_bind, METH_FASTCALL, "bind(kernel, a, b, c, operands)"},
     {"threads", door_threads, METH_VARARGS, "threads(kernel, m, n, k, batch)"},
     {"start", door_start, METH_VARARGS, "start(kernels, dtypes)"},
-    {"set_limits", door_set_limits, METH_VARARGS, "set_limits(threads, thread_ns, gil_ns, stream_bytes, blas_macs)"},
+    {"set_limits", door_set_limits, METH_VARARGS, "set_limits(threads, thread_ns, gil_ns, stream_bytes)"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gemm.h"
 #include "pack.h"
 #include "stage.h"
 
@@ -180,6 +181,7 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     int64_t batch = 1;
     for (int d = 0; d < product->ndim; d++) batch *= product->shape[d];
     if (batch == 0 || product->m == 0 || product->n == 0) return 0;
+    if (pysimd_gemm_takes(kernel, product->m, product->n, product->k)) return pysimd_gemm(kernel, product);
 
     work parts[MAX_THREADS];
     int threads = product->threads < 1 ? 1 : product->threads > MAX_THREADS ? MAX_THREADS : product->threads;

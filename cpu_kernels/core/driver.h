@@ -4,7 +4,11 @@
 
 #include "registry.h"
 
-enum { PYSIMD_MAX_DIMS = 64 };
+enum {
+    PYSIMD_MAX_DIMS = 64,
+    PYSIMD_FACTORS = 8,       /* pysimd_product.flags: C = alpha A B + beta C, for products that pysimd_gemm takes */
+    PYSIMD_INTERRUPTED = -2,
+};
 
 /* C = A B (PYSIMD_ZERO) or C += A B over a grid of batch dimensions, any m, n, k.
  * Strides count elements; the columns of C are adjacent. C overlaps neither A nor B, nor itself. */
@@ -20,9 +24,12 @@ typedef struct {
     int64_t shape[PYSIMD_MAX_DIMS], batch_a[PYSIMD_MAX_DIMS], batch_b[PYSIMD_MAX_DIMS], batch_c[PYSIMD_MAX_DIMS];
     int flags;
     int threads;
+    double alpha, beta;
+    int (*interrupted)(void *context); /* NULL, or asked in between by the calling thread: nonzero ends the product */
+    void *context;
 } pysimd_product;
 
-/* Returns 0, or -1 if there is no memory for the panels (C is then untouched). */
+/* Returns 0; -1 if there is no memory for the panels (C is then untouched); or PYSIMD_INTERRUPTED. */
 int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product);
 
 #endif

@@ -354,3 +354,32 @@ void pysimd_pack_b(const pysimd_kernel *kernel, int64_t k, int64_t n, const void
     pack_fn *const pack = kernel->form != OUTER ? pack_b_columns : pack_b[kernel->panel];
     pack(kernel, k, n, b, rs, cs, to);
 }
+
+/* --- micro-panels of B --- */
+
+/* k rows of `bytes` adjacent bytes into each of `panels` panels, row by row: the rows are then read in long pieces. */
+INLINE void copy_panels(const int64_t bytes, int64_t k, int64_t panels, const char *b, int64_t row, char *to,
+                        int64_t panel_bytes)
+{
+    for (int64_t p = 0; p < k; p++, b += row, to += bytes)
+        for (int64_t j = 0; j < panels; j++) memcpy(to + j * panel_bytes, b + j * bytes, (size_t)bytes);
+}
+
+void pysimd_pack_panels(const pysimd_kernel *kernel, int64_t k, int64_t n, const void *b, int64_t rs, int64_t cs,
+                        void *to, int64_t panel_bytes)
+{
+    const int size = pysimd_element_sizes[kernel->types].b, nr = kernel->nr;
+    const char *from = b;
+    char *panel = to;
+    int64_t j = 0;
+    if (pysimd_reads_b(kernel, rs, cs) && kernel->form == OUTER) {
+        const int64_t whole = n / nr, row = rs * size;
+        switch (nr * size) { /* a constant each, so that the copies are registers */
+#define CASE(BYTES) case BYTES: copy_panels(BYTES, k, whole, from, row, panel, panel_bytes); j = whole * nr; break;
+            CASE(16) CASE(32) CASE(64) CASE(128)
+#undef CASE
+        }
+    }
+    for (; j < n; j += nr)
+        pysimd_pack_b(kernel, k, n - j < nr ? n - j : nr, from + j * cs * size, rs, cs, panel + j / nr * panel_bytes);
+}

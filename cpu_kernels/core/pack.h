@@ -22,6 +22,9 @@ void pysimd_pack_b(const pysimd_kernel *kernel, int64_t k, int64_t n, const void
 
 /* to[i*ld + j] = from[i*rs + j*cs], elements of `size` bytes: transposition included. */
 void pysimd_copy_matrix(int64_t m, int64_t n, int size, const char *from, int64_t rs, int64_t cs, char *to, int64_t ld);
+/* The n columns of B as micro-panels of nr columns (the last one of the rest), panel_bytes from one to the next. */
+void pysimd_pack_panels(const pysimd_kernel *kernel, int64_t k, int64_t n, const void *b, int64_t rs, int64_t cs,
+                        void *to, int64_t panel_bytes);
 
 /* Whether the kernel can read the operand unpacked. */
 int pysimd_reads_a(const pysimd_kernel *kernel, int64_t k, int64_t rs, int64_t cs);

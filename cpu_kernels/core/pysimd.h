@@ -26,6 +26,7 @@
 
 enum { /* pysimd_call.flags */
     PYSIMD_ZERO = 1,   /* C = A B: C is written, never read */
+    PYSIMD_CHAIN = 4,  /* C is what the accumulators start from; kernels of outer.h, tiles of 8 accumulators or more */
     PYSIMD_STREAM = 2, /* non-temporal stores of C, where the kernel has them; every row of C is 16-byte aligned */
     PYSIMD_EXCHANGED = 8, /* of GEMV: A has the type of B, and B that of A */
 };

@@ -55,3 +55,39 @@ void pysimd_scale(const pysimd_scaling *s)
         if (d < 0) return;
     }
 }
+
+/* --- tiles --- */
+
+typedef void tile_fn(pysimd_factors f, int64_t m, int64_t n, const void *product, int64_t rs_product, void *c,
+                     int64_t rs_c);
+
+/* As ROW, with adjacent elements: -O3 makes vectors of them. */
+#define TILE(NAME, T, U)                                                                                               \
+    __attribute__((optimize("O3"))) static void NAME(pysimd_factors f, int64_t m, int64_t n, const void *product,     \
+                                                     int64_t rs_product, void *c, int64_t rs_c)                        \
+    {                                                                                                                  \
+        const U alpha = (U)(T)f.alpha, beta = (U)(T)f.beta;                                                            \
+        for (int64_t i = 0; i < m; i++) {                                                                              \
+            const U *from = (const U *)product + i * rs_product;                                                       \
+            U *to = (U *)c + i * rs_c;                                                                                 \
+            if (f.adds)                                                                                                \
+                for (int64_t j = 0; j < n; j++) to[j] = from[j] * alpha + to[j] * beta;                                \
+            else                                                                                                       \
+                for (int64_t j = 0; j < n; j++) to[j] = from[j] * alpha;                                               \
+        }                                                                                                              \
+    }
+typedef float unaligned_f32 __attribute__((aligned(1)));
+typedef double unaligned_f64 __attribute__((aligned(1)));
+typedef uint32_t unaligned_u32 __attribute__((aligned(1), may_alias));
+TILE(tile_f32, float, unaligned_f32)
+TILE(tile_f64, double, unaligned_f64)
+TILE(tile_i32, int32_t, unaligned_u32)
+
+static tile_fn *const tiles[TYPES] = {[F32] = tile_f32,    [F64] = tile_f64,   [BF16F32] = tile_f32,
+                                      [F16F32] = tile_f32, [I8I32] = tile_i32, [U8I8I32] = tile_i32};
+
+void pysimd_scale_tile(int types, pysimd_factors factors, int64_t m, int64_t n, const void *product, int64_t rs_product,
+                       void *c, int64_t rs_c)
+{
+    tiles[types](factors, m, n, product, rs_product, c, rs_c);
+}

@@ -22,4 +22,8 @@ typedef struct {
 
 void pysimd_scale(const pysimd_scaling *scaling);
 
+/* C = alpha * product + beta * C for m rows of n adjacent elements; C is not read unless factors.adds. */
+void pysimd_scale_tile(int types, pysimd_factors factors, int64_t m, int64_t n, const void *product, int64_t rs_product,
+                       void *c, int64_t rs_c);
+
 #endif

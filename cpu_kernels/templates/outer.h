@@ -72,6 +72,13 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
     V(acc) acc[MR][NV_MAX];
     UNROLL for (int i = 0; i < M; i++)
         UNROLL for (int j = 0; j < NV; j++) acc[i][j] = V(zero)();
+    if (flags & PYSIMD_CHAIN)
+        UNROLL for (int i = 0; i < M; i++)
+            UNROLL for (int j = 0; j < NV; j++) {
+                V(elem_c) *cij = c + i * rs_c + j * LANES;
+                acc[i][j] = partial && j == NV - 1 ? V(load_c_masked)(cij, mask) : V(load_c)(cij);
+            }
+    const int adds = !(flags & (PYSIMD_ZERO | PYSIMD_CHAIN));
 
     int64_t p = k;
     const int64_t next = fixed ? cs_a : K_GROUP;
@@ -108,10 +115,10 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
         UNROLL for (int j = 0; j < NV; j++) {
             V(elem_c) *cij = ci + j * LANES;
             if (partial && j == NV - 1) {
-                if (!(flags & PYSIMD_ZERO)) acc[i][j] = V(add)(V(load_c_masked)(cij, mask), acc[i][j]);
+                if (adds) acc[i][j] = V(add)(V(load_c_masked)(cij, mask), acc[i][j]);
                 V(store_masked)(cij, mask, acc[i][j]);
             } else {
-                if (!(flags & PYSIMD_ZERO)) acc[i][j] = V(add)(V(load_c)(cij), acc[i][j]);
+                if (adds) acc[i][j] = V(add)(V(load_c)(cij), acc[i][j]);
                 if (flags & PYSIMD_STREAM)
                     V(stream)(cij, acc[i][j]);
                 else

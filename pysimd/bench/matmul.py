@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 
 from pysimd import dtypes, products
-from pysimd.backends.cpu import dispatch
 from pysimd.backends.cpu.implementation import CPU
 from pysimd.backends.cuda.implementation import CUDA
 from pysimd.bench import timing
@@ -92,8 +91,6 @@ def against_numpy(
     out, numpy_out = (np.zeros((batch, size, size), dtypes.dtype_of(family.c)) for _ in range(2))
     kernel = CPU.chosen(types, size).name
     options = {"kernel": kernel} if a.dtype.name == "uint16" else {}  # the dtype does not say that it holds bfloat16
-    if not options and dispatch.left_to_blas(types, size, size, size):
-        kernel = "NumPy's BLAS"
     nbytes = a.nbytes + b.nbytes + out.nbytes
     ours = partial(products.matmul, a, b, out=out, threads=threads, **options)
     peer, numpys = _numpy_peer(types, a, b, numpy_out)

@@ -178,13 +178,14 @@ def test_a_short_call_does_not_wait_for_another_thread(rng):
 @pytest.mark.parametrize(
     ("dtype", "kernel", "m", "k", "n"),
     [
-        (F32, KERNEL, 224, 1 << 38, 1 << 20),
-        (np.int8, None, 224, 1 << 38, 1 << 20),
-        (np.int8, None, 4, 1 << 40, 1 << 21),
+        (F32, "generic_f32_inner_4x4", 224, 1 << 38, 1 << 20),
+        (F32, "generic_f32_inner_4x4", 4, 1 << 40, 1 << 20),
+        (F32, None, 64, 1 << 45, 1),
     ],
 )
 def test_scratch_memory_that_no_machine_has(dtype, kernel, m, k, n, threads):
-    """The bytes of all threads together overflow 64 bits: this was an allocation of nothing, and a crash."""
+    """Of kernels whose operands are packed whole. The bytes of all threads together overflow 64 bits: this was an
+    allocation of nothing, and a crash."""
     a, b = np.broadcast_to(dtype(1), (m, k)), np.broadcast_to(dtype(1), (k, n))
     with pytest.raises(MemoryError):
         pysimd.matmul(a, b, kernel=kernel, threads=threads)

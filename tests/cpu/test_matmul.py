@@ -145,42 +145,6 @@ def test_a_result_larger_than_the_streaming_threshold(rng):
     check(pysimd.matmul(a, b), "f32", a, b)
 
 
-@pytest.mark.parametrize("types", ["f32", "f64"])
-class TestLeftToBlas:
-    def test_large_product(self, types, rng, monkeypatch):
-        """At the line itself; whether BLAS is called is seen by a spy."""
-        calls = []
-        numpy_matmul = np.matmul
-        monkeypatch.delenv("PYSIMD_ISA", raising=False)
-        monkeypatch.setattr(np, "matmul", lambda *args, **kw: calls.append(args) or numpy_matmul(*args, **kw))
-        for n, blas in ((128, 1), (127, 0)):
-            a, b = pair(rng, types, (128, 128), (128, n))
-            result = pysimd.matmul(a, b)
-            assert len(calls) == blas
-            calls.clear()
-            check(result, types, a, b)
-
-    def test_overlapping_strided_and_nan(self, types, rng, cpu_limits):
-        cpu_limits(blas_macs=1)
-        a, b = pair(rng, types, (3, 9, 9), (3, 9, 9))
-        out = a.copy()
-        assert pysimd.matmul(out, b, out=out) is out
-        check(out, types, a, b)
-        strided = layouts.sliced(np.zeros_like(a))
-        pysimd.matmul(layouts.negative(a), layouts.misaligned(b), out=strided)
-        check(strided, types, a, b)
-        a[1, 2, 3], b[2, 0, 0] = np.nan, np.inf
-        check(pysimd.matmul(a, b), types, a, b)
-        check(pysimd.matmul(a[..., :0], b[..., :0, :]), types, a[..., :0], b[..., :0, :])
-
-    def test_named_kernel_is_never_replaced(self, types, rng, cpu_limits, monkeypatch):
-        cpu_limits(blas_macs=1)
-        monkeypatch.setattr(np, "matmul", None)
-        kernel = pysimd.kernels("cpu", types=types, available=True)[0]
-        a, b = pair(rng, types, (5, 5), (5, 5))
-        check(pysimd.matmul(a, b, kernel=kernel), types, a, b)
-
-
 class TestOut:
     def test_overlaps_an_operand(self, types, rng):
         kind = dtypes.dtype_of(dtypes.FAMILIES[types].c)

@@ -14,8 +14,10 @@ from pysimd import dtypes
 from pysimd.backends.cpu import dispatch
 from pysimd.backends.cpu.implementation import CPU
 
-MEMORY = [GuardedMemory(40) for _ in range(3)]  # A, B and C
+MEMORY = [GuardedMemory(100) for _ in range(3)]  # A, B and C
 PLACES = ("ending_at_guard", "starting_at_guard")
+LARGE = ((50, 301, 62), (5, 333, 131), (3, 1050, 19), (40, 1050, 1))
+"""m, k, n of products that are computed in blocks."""
 
 
 def placed(place: str, *arrays: np.ndarray) -> list[np.ndarray]:
@@ -62,6 +64,9 @@ def kernels(target: str) -> None:
             for k, place in itertools.product((0, 1, 3, 4), PLACES):
                 say(kernel.name, f"m = {m}, n = {n}, K = {k}", place)
                 one_matmul(kernel.types, (2,), m, k, n, place, kernel)
+        for (m, k, n), place in itertools.product(LARGE, PLACES):
+            say(kernel.name, f"m = {m}, n = {n}, K = {k}", place)
+            one_matmul(kernel.types, (), m, k, n, place, kernel, threads=2)
 
 
 def one_matmul(types, batch, m, k, n, place, kernel=None, threads=None) -> None:
@@ -88,7 +93,11 @@ def matmul(types: str) -> None:
         for tile, place in itertools.product((4, 8, 16), PLACES):
             say(types, f"a batch of {tile} x {tile}", place, how)
             one_matmul(types, (5,), tile, tile, tile, place, threads=threads)
+    CPU.door.set_limits(*limits)
     vectors(types)
+    for (m, k, n), place, threads in itertools.product(LARGE, PLACES, (1, 3)):
+        say(types, f"m = {m}, n = {n}, K = {k}", place, f"threads = {threads}")
+        one_matmul(types, (), m, k, n, place, threads=threads)
 
 
 def vectors(types: str) -> None:

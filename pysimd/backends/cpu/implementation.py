@@ -142,8 +142,6 @@ class Cpu:
 
     def _multiply(self, product: Product, kernel: MicroKernel | None, threads: int | None) -> np.ndarray:
         """The result of a checked product, as if nothing overlapped."""
-        if kernel is None and dispatch.left_to_blas(product.types, *product.sizes):
-            return _by_blas(product)
         return operands.write(product, numpy_arrays, functools.partial(self._into, product, kernel, threads))
 
     def _into(self, product: Product, kernel: MicroKernel | None, threads: int | None, target: np.ndarray) -> None:
@@ -154,21 +152,6 @@ class Cpu:
         alpha, beta = (int(x) if product.dtype.kind == "i" else float(x) for x in (product.alpha, product.beta))
         result = self.door.gemm(a, b, c, alpha, beta, False, False, target, kernel, threads)
         assert result is target, "the door takes every checked product"
-
-
-def _by_blas(product: Product) -> np.ndarray:
-    """The product by ``numpy.matmul``."""
-    plain = product.alpha == 1 and product.c is None
-    out = product.out if plain else None
-    with np.errstate(all="ignore"):  # NaN and infinity are values like others
-        result = np.matmul(product.a, product.b, out=np.empty(product.full, product.dtype) if out is None else out)
-    if plain:
-        return result
-    result = operands.scaled(result, product, lambda x: x)
-    if product.out is None:
-        return result
-    np.copyto(product.out, result)
-    return product.out
 
 
 def _views(**given):

@@ -1,0 +1,509 @@
+/* gemm.c: see gemm.h. The five loops of GotoBLAS (Goto and van de Geijn, Anatomy of High-Performance Matrix
+ * Multiplication, 2008; BLIS: Van Zee and van de Geijn, 2015) around the microkernels of the table. Compiled for the
+ * baseline processor.
+ *
+ *     for jc, pc     a block of B is packed into micro-panels of nr columns and kc rows, for L3: all threads pack,
+ *                    then pass a barrier
+ *     for ic         a block of mc rows of A: each thread takes such blocks as long as there are any
+ *     for pr         kc columns of it are packed, for L2
+ *     for jr         a micro-panel of B, for L1
+ *     for ir         a micro-tile of C: one call of the kernel
+ *
+ * With few rows B is not packed: see rows_by_strips.
+ *
+ * K is divided into blocks by the kernel and K alone, and the blocks of an element of C are added in ascending order.
+ * So the bits of the result do not depend on m, n, strides, the number of threads or the route.
+ *
+ * Tried without gain on a Zen 3: prefetching the next micro-panel of B into L2 during the tiles of this one (92 instead
+ * of 95 GFLOP/s for 512 x 512 x 512: most of it is there already).
+ */
+#include "gemm.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "caches.h"
+#include "pack.h"
+#include "scale.h"
+#include "stage.h"
+
+enum {
+    MAX_THREADS = 256,
+    CACHE_LINE = 64,
+    HUGE_PAGE = 2 << 20,
+    LARGE = 48 * 48 * 48,         /* multiply-adds from which on packing pays */
+    MOST_COLUMNS = 8192,          /* of a block of B */
+    PANELS_AT_A_TIME = 16,        /* micro-panels that are packed together, so that rows of B are read in long pieces */
+    ITEMS_A_THREAD = 4,           /* parts of a block that threads take in turn, for their times differ */
+    LARGEST_TILE = 16 * 32 * 4,   /* bytes */
+    PRODUCT_OF_A_THREAD = 1 << 25, /* smaller products of a batch, in multiply-adds, are computed by one thread each */
+    WORTH_A_THREAD = 1 << 21,     /* multiply-adds */
+    STRIP_K = 8,                  /* rows of B that a strip of tiles reads at a time */
+    STRIP_PANELS = 64,            /* tiles of a strip, side by side */
+    STRIP_COLUMNS = 4096,         /* of C that a thread computes at a time: its accumulators stay in L2 */
+};
+static const int64_t MOST_MEMORY = 64 << 20; /* of the blocks of B of all teams */
+
+static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
+static int64_t most(int64_t x, int64_t y) { return x > y ? x : y; }
+static int64_t quotient(int64_t x, int64_t y) { return (x - 1) / y + 1; } /* rounded up; x >= 1 */
+static int64_t multiple(int64_t x, int64_t y) { return quotient(x, y) * y; }
+
+/* `total` in equal parts of at most `limit`, rounded up to a multiple of `unit`, which divides `limit`. */
+static int64_t equal_parts(int64_t total, int64_t limit, int64_t unit)
+{
+    return multiple(quotient(total, quotient(total, limit)), unit);
+}
+
+/* --- sizes of blocks --- */
+
+/* The longest block of k: a micro-panel of B, kc rows of nr columns, is as large as L1. Half of that keeps the whole
+ * micro-panel in L1, but accumulates into C twice as often: 1024 x 1024 x 1024 took 1.04 times as long on a Zen 3. */
+static int64_t longest_block(const pysimd_kernel *kernel)
+{
+    enum { UNIT = 8, SHORTEST = 64 };
+    const int64_t row = kernel->nr * pysimd_sizes_in_kernel(kernel).b;
+    return most(pysimd_caches().l1 / row / UNIT * UNIT, SHORTEST);
+}
+
+typedef struct {
+    const pysimd_kernel *kernel;
+    const pysimd_product *product;
+    pysimd_sizes size, packed; /* bytes of elements, in the arrays and in panels */
+    int64_t batch;
+    int by_strips, a_in_place;
+    int64_t kc, k_blocks;           /* columns of A in a block; blocks of K */
+    int64_t panels, panel_bytes;    /* micro-panels of B: number in n columns, bytes of one of kc rows */
+    int64_t block_panels, block_ks; /* what a block of B holds: micro-panels, blocks of k */
+    int64_t b_bytes;                /* of one block of B */
+    int buffers;                    /* blocks of B: the next one is packed while other threads still read the last */
+    int64_t mc, a_bytes;            /* rows of A in a block, at most; bytes of it packed */
+} plan;
+
+/* Whether rows at this distance fall into few sets of a cache. */
+static int aliases(int64_t bytes) { return bytes % 1024 == 0; }
+
+/* A is packed unless the kernel can read it in rows and so few columns use it that packing takes longer. */
+static int reads_a_in_place(const pysimd_kernel *kernel, const pysimd_product *q, int64_t panels)
+{
+    enum { FEW = 2, SOME = 12 };
+    if (q->cs_a != 1 || !pysimd_reads_a(kernel, q->k, q->rs_a, q->cs_a)) return 0;
+    return panels <= FEW || (panels <= SOME && !aliases(q->rs_a * pysimd_element_sizes[kernel->types].a));
+}
+
+/* Strips need a kernel that accumulates in one chain (PYSIMD_CHAIN), which the large tiles of outer.h do. */
+static int takes_strips(const pysimd_kernel *kernel, const pysimd_product *q)
+{
+    const int64_t tile = (int64_t)kernel->mr * kernel->nr * pysimd_element_sizes[kernel->types].c;
+    return kernel->dispatch == ANY_N && tile >= 256 && kernel->panel == PLAIN && kernel->k_group == 1 &&
+           pysimd_reads_b(kernel, q->rs_b, q->cs_b) && q->m <= 2 * kernel->mr && q->n >= 4 * kernel->nr;
+}
+
+static plan plan_of(const pysimd_kernel *kernel, const pysimd_product *product)
+{
+    const pysimd_cache_sizes cache = pysimd_caches();
+    plan p = {.kernel = kernel, .product = product, .size = pysimd_element_sizes[kernel->types],
+              .packed = pysimd_sizes_in_kernel(kernel), .batch = 1};
+    for (int d = 0; d < product->ndim; d++) p.batch *= product->shape[d];
+
+    const int64_t longest = longest_block(kernel);
+    p.k_blocks = quotient(product->k, longest);
+    p.kc = equal_parts(product->k, longest, 8);
+    p.panels = quotient(product->n, kernel->nr);
+    p.by_strips = takes_strips(kernel, product);
+    if (p.by_strips) {
+        p.a_bytes = product->m * (least(STRIP_COLUMNS, p.panels * kernel->nr) * p.size.c + CACHE_LINE);
+        return p;
+    }
+
+    /* A cache line more than a power of two: rows of B are written to many micro-panels at a time. */
+    p.panel_bytes = multiple(pysimd_panel_of_b(kernel, p.kc, kernel->nr).bytes, CACHE_LINE) + CACHE_LINE;
+    const int64_t budget = least(most(cache.l3 / 4, 1 << 20), 16 << 20) / p.panel_bytes; /* in micro-panels */
+    const int64_t columns = least(least(p.panels, quotient(MOST_COLUMNS, kernel->nr)), most(budget, 1));
+    p.block_panels = equal_parts(p.panels, columns, 1);
+    p.block_ks = equal_parts(p.k_blocks, least(p.k_blocks, most(budget / p.block_panels, 1)), 1);
+    p.b_bytes = p.block_panels * p.block_ks * p.panel_bytes;
+    p.buffers = 1 + (p.block_panels < p.panels || p.block_ks < p.k_blocks || p.batch > 1);
+
+    p.a_in_place = reads_a_in_place(kernel, product, p.panels);
+    const int64_t rows = cache.l2 / 3 / (p.kc * p.packed.a) / kernel->mr * kernel->mr;
+    p.mc = most(rows, kernel->mr);
+    if (p.a_in_place && p.panels == 1 && p.k_blocks > 1) p.mc = kernel->mr; /* whole rows of A in one stream */
+    p.mc = equal_parts(product->m, p.mc, kernel->mr);
+    if (!p.a_in_place) p.a_bytes = multiple(pysimd_panel_of_a(kernel, p.mc, p.kc).bytes, CACHE_LINE);
+    return p;
+}
+
+int pysimd_gemm_takes(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k)
+{
+    if (kernel->form == INNER || kernel->form == GEMV || m == 0 || n == 0 || k == 0) return 0;
+    return k > longest_block(kernel) || (double)m * (double)n * (double)k >= LARGE;
+}
+
+/* --- threads --- */
+
+/* Threads that compute one product at a time. Counters are doubled: those of this block of B, and of the next one. */
+typedef struct {
+    int members;
+    _Atomic int arrived, generation;
+    _Atomic int64_t next_pack[2], next_item[2];
+    char *b[2];
+} team;
+
+/* Waits until all members are here. The last one resets the counters that the block after this one uses. */
+static void barrier(team *t, int parity)
+{
+    enum { SPINS = 4000 };
+    const int generation = atomic_load(&t->generation);
+    if (atomic_fetch_add(&t->arrived, 1) + 1 == t->members) {
+        atomic_store(&t->next_pack[!parity], 0), atomic_store(&t->next_item[!parity], 0);
+        atomic_store(&t->arrived, 0);
+        atomic_fetch_add(&t->generation, 1);
+        return;
+    }
+    for (int i = 0; atomic_load(&t->generation) == generation; i++)
+        if (i >= SPINS) sched_yield();
+#ifdef __SSE2__
+        else __builtin_ia32_pause();
+#endif
+}
+
+typedef struct {
+    const plan *plan;
+    team *team;
+    _Atomic int *stop;
+    int watches;  /* the caller's own thread: the one that asks whether to stop */
+    char *a;      /* its packed block of A, or the accumulators of its strip */
+    int parity;   /* of the block of B */
+} worker;
+
+static int stopped(const worker *w)
+{
+    const pysimd_product *q = w->plan->product;
+    if (w->watches && q->interrupted && q->interrupted(q->context)) atomic_store(w->stop, 1);
+    return atomic_load(w->stop);
+}
+
+/* --- what all routes share --- */
+
+/* One product of the batch. */
+typedef struct {
+    const char *a, *b;
+    char *c;
+} matrices;
+
+/* A block of k: its first column of A, its columns, and what happens to C. */
+typedef struct {
+    int64_t first, count;
+    int zero;               /* C is written only */
+    int scales;             /* the block is not just added to C */
+    pysimd_factors factors;
+} k_block;
+
+static k_block k_block_of(const plan *p, int64_t index)
+{
+    const pysimd_product *q = p->product;
+    k_block k = {.first = index * p->kc, .zero = index == 0 && q->flags & PYSIMD_ZERO,
+                 .scales = (q->flags & PYSIMD_FACTORS) != 0};
+    k.count = least(p->kc, q->k - k.first);
+    k.factors = (pysimd_factors){k.scales ? q->alpha : 1, k.scales && index == 0 ? q->beta : 1, !k.zero};
+    return k;
+}
+
+/* --- packed blocks --- */
+
+/* `columns` columns of B as micro-panels of widened values. */
+static void widen_panels(const plan *p, int64_t k, int64_t columns, const char *b, char *to)
+{
+    const pysimd_product *q = p->product;
+    const int64_t nr = p->kernel->nr;
+    for (int64_t j = 0; j < columns; j += nr, to += p->panel_bytes) {
+        const pysimd_operand panel = {1, k, least(nr, columns - j), b + j * q->cs_b * p->size.b, 0, q->rs_b, q->cs_b};
+        pysimd_stage_b(p->kernel, &panel, to);
+    }
+}
+
+static void pack_b(worker *w, const matrices *x, int64_t panel0, int64_t panels, int64_t k0, int64_t ks)
+{
+    const plan *p = w->plan;
+    const pysimd_product *q = p->product;
+    const int64_t group = least(PANELS_AT_A_TIME, quotient(panels, w->team->members));
+    const int64_t groups = quotient(panels, group);
+    for (;;) {
+        const int64_t item = atomic_fetch_add(&w->team->next_pack[w->parity], 1);
+        if (item >= groups * ks || stopped(w)) return;
+        const int64_t first = item % groups * group, column = (panel0 + first) * p->kernel->nr;
+        const int64_t columns = least(least(group, panels - first) * p->kernel->nr, q->n - column);
+        const k_block k = k_block_of(p, k0 + item / groups);
+        const char *b = x->b + (k.first * q->rs_b + column * q->cs_b) * p->size.b;
+        char *to = w->team->b[w->parity] + (item / groups * panels + first) * p->panel_bytes;
+        if (p->kernel->panel == WIDE)
+            widen_panels(p, k.count, columns, b, to);
+        else
+            pysimd_pack_panels(p->kernel, k.count, columns, b, q->rs_b, q->cs_b, to, p->panel_bytes);
+    }
+}
+
+static void prefetch_tile(const char *c, int64_t rows, int64_t row_bytes, int64_t stride)
+{
+    for (int64_t i = 0; i < rows; i++, c += stride) {
+        __builtin_prefetch(c, 1);
+        __builtin_prefetch(c + row_bytes - 1, 1);
+    }
+}
+
+/* A block of A times one of B, both as the kernel reads them: rows of C from c on. */
+static void micro_tiles(const plan *p, int64_t rows, const char *a, int64_t rs_a, int64_t cs_a, int64_t columns,
+                        const char *b, char *c, k_block k)
+{
+    const pysimd_kernel *kernel = p->kernel;
+    const int64_t stride = p->product->rs_c * p->size.c;
+    _Alignas(CACHE_LINE) char tile[LARGEST_TILE];
+    pysimd_call s = {.batch = 1, .k = quotient(k.count, kernel->k_group), .rs_a = rs_a, .cs_a = cs_a,
+                     .rs_c = k.scales ? kernel->nr : p->product->rs_c, .flags = k.zero || k.scales ? PYSIMD_ZERO : 0};
+    for (int64_t j = 0; j < columns; j += kernel->nr, b += p->panel_bytes) {
+        char *tile_c = c + j * p->size.c;
+        s.n = least(kernel->nr, columns - j);
+        s.b = b, s.rs_b = pysimd_panel_of_b(kernel, k.count, s.n).rs;
+        for (int64_t i = 0; i < rows; i += kernel->mr, tile_c += kernel->mr * stride) {
+            s.m = least(kernel->mr, rows - i);
+            s.a = a + i * rs_a * p->packed.a;
+            s.c = k.scales ? tile : tile_c;
+            prefetch_tile(tile_c + kernel->mr * stride, least(kernel->mr, rows - i - kernel->mr), s.n * p->size.c,
+                          stride);
+            kernel->batch(&s);
+            if (k.scales) pysimd_scale_tile(kernel->types, k.factors, s.m, s.n, tile, kernel->nr, tile_c, p->product->rs_c);
+        }
+    }
+}
+
+/* Rows [row0, row0 + rows) of C, and of its columns those of `panels` micro-panels of the block of B. */
+static void rows_of_c(worker *w, const matrices *x, int64_t row0, int64_t rows, int64_t column0, int64_t first,
+                      int64_t panels, int64_t block_panels, int64_t k0, int64_t ks)
+{
+    const plan *p = w->plan;
+    const pysimd_product *q = p->product;
+    const int64_t column = column0 + first * p->kernel->nr;
+    const int64_t columns = least(panels * p->kernel->nr, q->n - column);
+    char *c = x->c + (row0 * q->rs_c + column) * p->size.c;
+    for (int64_t i = 0; i < ks && !stopped(w); i++) {
+        const k_block k = k_block_of(p, k0 + i);
+        const char *a = x->a + (row0 * q->rs_a + k.first * q->cs_a) * p->size.a;
+        pysimd_staged block = {.data = a, .rs = q->rs_a, .cs = q->cs_a * p->kernel->k_group};
+        if (!p->a_in_place)
+            block = pysimd_stage_a(p->kernel, &(pysimd_operand){1, rows, k.count, a, 0, q->rs_a, q->cs_a}, w->a);
+        const char *b = w->team->b[w->parity] + (i * block_panels + first) * p->panel_bytes;
+        micro_tiles(p, rows, block.data, block.rs, block.cs, columns, b, c, k);
+    }
+}
+
+static void block_of_b(worker *w, const matrices *x, int64_t panel0, int64_t panels, int64_t k0, int64_t ks)
+{
+    const plan *p = w->plan;
+    team *t = w->team;
+    pack_b(w, x, panel0, panels, k0, ks);
+    barrier(t, w->parity);
+
+    /* The items: blocks of rows, and groups of columns where there are not enough of them for all threads. */
+    const int64_t m = p->product->m;
+    const int64_t wanted = t->members == 1 ? 1 : t->members * ITEMS_A_THREAD;
+    const int64_t rows = least(p->mc, multiple(quotient(m, wanted), p->kernel->mr)), row_items = quotient(m, rows);
+    const int64_t group = quotient(panels, most(least(wanted / row_items, panels), 1));
+    const int64_t groups = quotient(panels, group);
+    for (;;) {
+        const int64_t item = atomic_fetch_add(&t->next_item[w->parity], 1);
+        if (item >= row_items * groups || stopped(w)) break;
+        const int64_t row0 = item / groups * rows, first = item % groups * group;
+        rows_of_c(w, x, row0, least(rows, m - row0), panel0 * p->kernel->nr, first, least(group, panels - first),
+                  panels, k0, ks);
+    }
+    w->parity = (w->parity + 1) % p->buffers;
+}
+
+/* --- strips: few rows, B in place --- */
+
+/* With few rows B is read once or twice, so packing it would take as long as the product; and a micro-tile that runs
+ * down a column of B touches another page, and the same few sets of the caches, in every step. So a strip of tiles runs
+ * along STRIP_K rows of B, which are read from left to right, and its accumulators are in `sums` in between. The terms
+ * are added in the same order as by one tile (PYSIMD_CHAIN). 8 x 4096 x 4096 on a Zen 3, GFLOP/s: 35 like this, 19 with
+ * B packed, 23 with the accumulators in C itself, whose rows alias; 26 with the next tiles prefetched. */
+static void strip(const plan *p, const char *a, const char *b, int64_t columns, k_block k, char *sums, int64_t rs_sums)
+{
+    const pysimd_kernel *kernel = p->kernel;
+    const pysimd_product *q = p->product;
+    const int64_t rows = equal_parts(q->m, kernel->mr, 1), nr = kernel->nr;
+    for (int64_t at = 0; at < k.count; at += STRIP_K) {
+        const int64_t depth = least(STRIP_K, k.count - at);
+        for (int64_t j = 0, n; j < columns; j += n) {
+            n = columns - j < nr ? columns - j : least((columns - j) / nr, STRIP_PANELS) * nr;
+            const char *b_here = b + (at * q->rs_b + j) * p->size.b;
+            for (int64_t i = 0; i < q->m; i += rows) {
+                const pysimd_call s = {.batch = quotient(n, nr), .m = least(rows, q->m - i), .n = least(n, nr),
+                                       .k = depth, .a = a + (i * q->rs_a + at * q->cs_a) * p->size.a, .rs_a = q->rs_a,
+                                       .cs_a = q->cs_a, .b = b_here, .bs_b = nr, .rs_b = q->rs_b,
+                                       .c = sums + (i * rs_sums + j) * p->size.c, .bs_c = nr, .rs_c = rs_sums,
+                                       .flags = at ? PYSIMD_CHAIN : PYSIMD_ZERO};
+                kernel->batch(&s);
+            }
+        }
+    }
+}
+
+static void rows_by_strips(worker *w, const matrices *x)
+{
+    const plan *p = w->plan;
+    const pysimd_product *q = p->product;
+    const int64_t nr = p->kernel->nr, wanted = w->team->members;
+    const int64_t step = least(STRIP_COLUMNS, quotient(p->panels, wanted) * nr), items = quotient(q->n, step);
+    const int64_t rs_sums = step + CACHE_LINE / p->size.c; /* so that rows do not alias */
+    for (;;) {
+        const int64_t item = atomic_fetch_add(&w->team->next_item[w->parity], 1);
+        if (item >= items) break;
+        const int64_t column = item * step, columns = least(step, q->n - column);
+        char *c = x->c + column * p->size.c;
+        for (int64_t i = 0; i < p->k_blocks && !stopped(w); i++) {
+            const k_block k = k_block_of(p, i);
+            strip(p, x->a + k.first * q->cs_a * p->size.a, x->b + (k.first * q->rs_b + column) * p->size.b, columns, k,
+                  w->a, rs_sums);
+            pysimd_scale_tile(p->kernel->types, k.factors, q->m, columns, w->a, rs_sums, c, q->rs_c);
+        }
+    }
+    barrier(w->team, w->parity);
+    w->parity = !w->parity;
+}
+
+/* --- memory --- */
+
+/* The memory of the last call is kept for the next one: fresh memory costs a page fault every 4 KiB. A call takes it,
+ * so calls at the same time, and a child after fork, have their own; of two that are given back one is kept. */
+typedef struct {
+    int64_t bytes;
+    _Alignas(CACHE_LINE) char data[];
+} buffer;
+
+static buffer *_Atomic spare;
+
+static buffer *take(int64_t bytes)
+{
+    buffer *kept = atomic_exchange(&spare, NULL);
+    if (kept && kept->bytes >= bytes) return kept;
+    free(kept);
+    const int64_t whole = multiple((int64_t)sizeof(buffer) + bytes, HUGE_PAGE);
+    buffer *fresh = aligned_alloc(HUGE_PAGE, (size_t)whole);
+    if (!fresh) return NULL;
+#ifdef MADV_HUGEPAGE
+    madvise(fresh, (size_t)whole, MADV_HUGEPAGE);
+#endif
+    fresh->bytes = whole - (int64_t)sizeof(buffer);
+    return fresh;
+}
+
+static void give_back(buffer *used) { free(atomic_exchange(&spare, used)); }
+
+/* --- a call --- */
+
+typedef struct {
+    const plan *plan;
+    pthread_mutex_t gate; /* held by the caller until the number of threads is known */
+    int threads;
+    int64_t teams;        /* 1, or one for each thread */
+    team *team;
+    char *a;
+    _Atomic int stop;
+} job;
+
+typedef struct {
+    job *job;
+    int number;
+} seat;
+
+static matrices product_at(const plan *p, int64_t index)
+{
+    const pysimd_product *q = p->product;
+    int64_t a = 0, b = 0, c = 0;
+    for (int d = q->ndim - 1; d >= 0; d--) {
+        const int64_t at = index % q->shape[d];
+        index /= q->shape[d];
+        a += at * q->batch_a[d], b += at * q->batch_b[d], c += at * q->batch_c[d];
+    }
+    return (matrices){(const char *)q->a + a * p->size.a, (const char *)q->b + b * p->size.b,
+                      (char *)q->c + c * p->size.c};
+}
+
+static void *work(void *argument)
+{
+    const seat *s = argument;
+    job *j = s->job;
+    pthread_mutex_lock(&j->gate);
+    pthread_mutex_unlock(&j->gate);
+    const plan *p = j->plan;
+    const int own_team = j->teams > 1;
+    worker w = {.plan = p, .team = j->team + (own_team ? s->number : 0), .stop = &j->stop, .watches = s->number == 0,
+                .a = j->a + s->number * p->a_bytes};
+    const int64_t first = own_team ? p->batch / j->threads * s->number + least(p->batch % j->threads, s->number) : 0;
+    const int64_t count = own_team ? p->batch / j->threads + (s->number < p->batch % j->threads) : p->batch;
+    for (int64_t i = first; i < first + count && !(own_team && stopped(&w)); i++) {
+        const matrices x = product_at(p, i);
+        if (p->by_strips) {
+            rows_by_strips(&w, &x);
+            continue;
+        }
+        for (int64_t jc = 0; jc < p->panels; jc += p->block_panels)
+            for (int64_t pc = 0; pc < p->k_blocks; pc += p->block_ks)
+                block_of_b(&w, &x, jc, least(p->block_panels, p->panels - jc), pc,
+                           least(p->block_ks, p->k_blocks - pc));
+    }
+    return NULL;
+}
+
+/* Threads that compute whole products of a batch: each is a team. */
+static int64_t teams_of(const plan *p, int threads)
+{
+    const pysimd_product *q = p->product;
+    const int small = (double)q->m * (double)q->n * (double)q->k < PRODUCT_OF_A_THREAD;
+    return small && p->batch >= threads && threads * p->buffers * p->b_bytes <= MOST_MEMORY ? threads : 1;
+}
+
+/* At most those of the product; fewer where each would have less work than starting it takes (some 40 microseconds). */
+static int threads_of(const plan *p)
+{
+    const pysimd_product *q = p->product;
+    const double worth = (double)q->m * (double)q->n * (double)q->k * (double)p->batch / WORTH_A_THREAD;
+    const int bound = q->threads < 1 ? 1 : q->threads > MAX_THREADS ? MAX_THREADS : q->threads;
+    return worth >= bound ? bound : worth < 2 ? 1 : (int)worth;
+}
+
+int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *product)
+{
+    const plan p = plan_of(kernel, product);
+    const int threads = threads_of(&p);
+    team teams[MAX_THREADS];
+    job j = {.plan = &p, .gate = PTHREAD_MUTEX_INITIALIZER, .teams = teams_of(&p, threads), .team = teams};
+    const int64_t b_bytes = p.buffers * p.b_bytes;
+    buffer *memory = take(j.teams * b_bytes + threads * p.a_bytes);
+    if (!memory) return -1;
+    j.a = memory->data + j.teams * b_bytes;
+    for (int64_t t = 0; t < j.teams; t++) {
+        char *b = memory->data + t * b_bytes;
+        teams[t] = (team){.members = 1, .b = {b, b + (p.buffers - 1) * p.b_bytes}};
+    }
+
+    pthread_t ids[MAX_THREADS];
+    seat seats[MAX_THREADS];
+    j.threads = 1; /* the system may refuse some */
+    pthread_mutex_lock(&j.gate);
+    for (int t = 1; t < threads; t++) {
+        seats[j.threads] = (seat){&j, j.threads};
+        if (pthread_create(&ids[j.threads], NULL, work, &seats[j.threads]) == 0) j.threads++;
+    }
+    if (j.teams == 1) teams[0].members = j.threads;
+    pthread_mutex_unlock(&j.gate);
+    work(&(seat){&j, 0});
+    for (int t = 1; t < j.threads; t++) pthread_join(ids[t], NULL);
+    give_back(memory);
+    return j.stop ? PYSIMD_INTERRUPTED : 0;
+}

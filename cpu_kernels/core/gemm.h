@@ -1,0 +1,16 @@
+/* gemm.h: products that are larger than one micro-tile, in the loops of GotoBLAS. */
+#ifndef PYSIMD_GEMM_H
+#define PYSIMD_GEMM_H
+
+#include "driver.h"
+
+/* Whether pysimd_gemm computes products of this size. All products whose K is longer than a block of k are among them
+ * (but those of inner-product kernels, which take no part), so that a kernel adds the terms of an element in the same
+ * order wherever it is called. */
+int pysimd_gemm_takes(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k);
+
+/* As pysimd_multiply, and with the flag PYSIMD_FACTORS C = alpha A B + beta C. Returns PYSIMD_INTERRUPTED if
+ * product->interrupted returned nonzero: C is then incomplete. */
+int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *product);
+
+#endif
