@@ -29,7 +29,7 @@ class CpuRow:
 
     Attributes:
         size: m = n = k.
-        kernel: the kernel that pysimd chose, or NumPy's BLAS for a large product.
+        kernel: the kernel that pysimd chose.
         peer: what NumPy was asked for.
         numpy_over_pysimd: NumPy's median time divided by pysimd's.
         pysimd_gflops: 10^9 operations per second, two per multiply-add, of the median.
