@@ -33,10 +33,12 @@ def test_listing_backends_and_kernels_imports_no_cupy_where_there_is_none():
 
 @pytest.mark.skipif(QUICK or bool(RUNNER), reason="no times in an emulator")
 def test_import_time():
-    """The best of several runs, since other processes may be busy: 0.2 s with NumPy, 0.05 s beyond it."""
+    """The best of several runs, since other processes may be busy: 0.05 s beyond NumPy, cffi and the standard library,
+    and less than these take."""
     pairs = [tuple(map(float, output_of("-c", TIMES).split())) for _ in range(7)]
-    assert min(own for _, own in pairs) < 0.05, pairs
-    assert min(numpy + own for numpy, own in pairs) < 0.2, pairs
+    own = min(own for _, own in pairs)
+    assert own < 0.05, pairs
+    assert own < min(others for others, _ in pairs), pairs
 
 
 def test_backends():
