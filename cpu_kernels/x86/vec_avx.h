@@ -21,7 +21,10 @@ INLINE void store_first_ps(float *p, __m128 v, int n)
         _mm_storel_pi((__m64 *)p, v);
         v = _mm_movehl_ps(v, v), p += 2;
     }
-    if (n & 1) _mm_store_ss(p, v);
+    if (n & 1) {
+        const float last = _mm_cvtss_f32(v);
+        __builtin_memcpy(p, &last, sizeof last); /* p may have any alignment */
+    }
 }
 
 typedef float f32x8_elem_a, f32x8_elem_b, f32x8_elem_c;

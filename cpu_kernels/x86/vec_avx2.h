@@ -61,7 +61,10 @@ INLINE void f64x4_store_masked(double *p, first_of m, __m256d v)
         _mm_storeu_pd(p, x);
         x = _mm256_extractf128_pd(v, 1), p += 2;
     }
-    if (m.n & 1) _mm_store_sd(p, x);
+    if (m.n & 1) {
+        const double last = _mm_cvtsd_f64(x);
+        __builtin_memcpy(p, &last, sizeof last);
+    }
 }
 INLINE void f64x4_stream(double *p, __m256d v)
 {

@@ -79,11 +79,11 @@ INLINE i16x16_acc sums_of_rows_epi32(const i16x16_acc *acc)
     }
 
 GEMV_FLOATS(f32x8, float, 8)
-INLINE __m256 f32x8_load_one(const float *p) { return _mm256_zextps128_ps256(_mm_load_ss(p)); }
+INLINE __m256 f32x8_load_one(const float *p) { return _mm256_zextps128_ps256(_mm_set_ss(get_f32(p))); }
 INLINE __m256 f32x8_load_x_one(const float *p) { return f32x8_load_one(p); }
 INLINE __m256 f32x8_reduce_rows(const __m256 *acc) { return sums_of_rows_ps(acc); }
 GEMV_FLOATS(f64x4, double, 4)
-INLINE __m256d f64x4_load_one(const double *p) { return _mm256_zextpd128_pd256(_mm_load_sd(p)); }
+INLINE __m256d f64x4_load_one(const double *p) { return _mm256_zextpd128_pd256(_mm_set_sd(get_f64(p))); }
 INLINE __m256d f64x4_load_x_one(const double *p) { return f64x4_load_one(p); }
 INLINE __m256d f64x4_reduce_rows(const __m256d *acc) { return sums_of_rows_pd(acc); }
 
