@@ -86,8 +86,8 @@ BATCHED_ANY = "batched_any.cu"
 
 BATCHED_TYPES = {"f32": "F32", "f64": "F64", "f16": "F16", "bf16f32": "BF16F32", "i8i32": "I8I32"}
 BATCHED_MOST_MN, BATCHED_MOST_K = 32, 64
-"""The largest sizes that ``matmul`` gives to batched.cu. Measured on an H200 but not offered yet: square f32 products of
-33 to 64 move 3.4 to 3.8 TB/s with threads that compute ceil(m/8) x 4 elements of C (odd n: 3 or 5 columns), those of
+"""The largest sizes that ``matmul`` gives to batched.cu. Measured on an H200 but not offered yet: square f32 products
+of 33 to 64 move 3.4 to 3.8 TB/s with threads that compute ceil(m/8) x 4 elements of C (odd n: 3 or 5 columns), those of
 cuBLAS 1.1 to 2.7; f64 of 33 and 36 3.3 and 3.8 with 4 x 6, cuBLAS 1.4 and 1.8, and from 40 on cuBLAS is ahead."""
 BATCHED_SHARED_BYTES = 48 << 10
 """The most static shared memory of a block."""

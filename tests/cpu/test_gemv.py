@@ -6,7 +6,7 @@ import layouts
 import numpy as np
 import pytest
 from cases import QUICK, few
-from reference import check, random_operand, random_result
+from reference import check, pair, random_result
 
 import pysimd
 from pysimd import dtypes
@@ -21,13 +21,6 @@ LENGTHS = few([0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 33, 64, 100], 5)
 @pytest.fixture(params=TYPES)
 def types(request):
     return request.param
-
-
-def pair(rng, types, a_shape, b_shape):
-    family = dtypes.FAMILIES[types]
-    return tuple(
-        random_operand(rng, dtypes.dtype_of(name), shape) for name, shape in ((family.a, a_shape), (family.b, b_shape))
-    )
 
 
 @pytest.mark.parametrize("form", ["A @ v", "v @ B"])

@@ -6,7 +6,7 @@ import layouts
 import numpy as np
 import pytest
 from cases import LARGE_BATCH, PRODUCTS, QUICK, few
-from reference import check, random_operand
+from reference import check, pair
 
 import pysimd
 from pysimd import dtypes
@@ -19,13 +19,6 @@ TYPES = CPU.offered
 @pytest.fixture(params=TYPES)
 def types(request):
     return request.param
-
-
-def pair(rng, types, a_shape, b_shape):
-    family = dtypes.FAMILIES[types]
-    return tuple(
-        random_operand(rng, dtypes.dtype_of(name), shape) for name, shape in ((family.a, a_shape), (family.b, b_shape))
-    )
 
 
 def named(types):

@@ -25,6 +25,12 @@ def random_operand(rng: np.random.Generator, dtype: np.dtype, shape: tuple[int, 
     return narrow(values.astype(np.float32), dtype) if dtype.name == "uint16" else np.asarray(values.astype(dtype))
 
 
+def pair(rng: np.random.Generator, types: str, a_shape, b_shape) -> tuple[np.ndarray, np.ndarray]:
+    """Random operands of the dtypes that `types` names."""
+    f = family(types)
+    return random_operand(rng, dtypes.dtype_of(f.a), a_shape), random_operand(rng, dtypes.dtype_of(f.b), b_shape)
+
+
 def moderate(rng, dtype: np.dtype, shape) -> np.ndarray:
     """Random operands of which no product is denormal, in half either: the bound knows nothing of underflow."""
     x = random_operand(rng, dtype, shape)
