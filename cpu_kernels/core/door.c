@@ -353,19 +353,17 @@ static int interrupted(void *context)
     return raised;
 }
 
-/* The multiplication, and the scaling if there is one; without the GIL if it takes longer than gil_ns. Nonzero: there
- * was no memory, or a signal handler has raised an exception. */
-static int compute(plan *p, const request *r, const pysimd_kernel *kernel, const pysimd_scaling *scaling)
+/* The multiplication, which takes about `ns`, and the scaling if there is one; without the GIL if it takes longer than
+ * gil_ns. Nonzero: there was no memory, or a signal handler has raised an exception. */
+static int compute(const pysimd_kernel *kernel, pysimd_product *product, double ns, const pysimd_scaling *scaling)
 {
-    const double ns = estimate(p, kernel);
-    p->product.threads = r->threads ? r->threads : ns > 0 ? pysimd_threads_for(ns, limits.thread_ns, limits.threads) : 1;
     signals s = {.next = 0};
     if (ns > LOOK_FOR_SIGNALS_NS) {
         s.next = now_ns() + SIGNALS_EVERY_NS;
-        p->product.interrupted = interrupted, p->product.context = &s;
+        product->interrupted = interrupted, product->context = &s;
     }
     if (ns > limits.gil_ns) s.state = PyEval_SaveThread();
-    const int failed = pysimd_multiply(kernel, &p->product);
+    const int failed = pysimd_multiply(kernel, product);
     if (!failed && scaling) pysimd_scale(scaling);
     if (s.state) PyEval_RestoreThread(s.state);
     if (failed && failed != PYSIMD_INTERRUPTED) PyErr_SetString(PyExc_MemoryError, "no memory for the packed operands");
@@ -427,7 +425,9 @@ static PyObject *multiply(const request *r)
     fill_product(&p, kernel, (accumulates ? 0 : PYSIMD_ZERO) | (in_place && !plain ? PYSIMD_FACTORS : 0));
     p.product.alpha = f->alpha, p.product.beta = f->beta;
     const pysimd_scaling scaling = scales ? scaling_of(r, &p, product, result) : (pysimd_scaling){0};
-    if (compute(&p, r, kernel, scales ? &scaling : NULL)) goto failed;
+    const double ns = estimate(&p, kernel);
+    p.product.threads = r->threads ? r->threads : ns > 0 ? pysimd_threads_for(ns, limits.thread_ns, limits.threads) : 1;
+    if (compute(kernel, &p.product, ns, scales ? &scaling : NULL)) goto failed;
     if (product != result) Py_DECREF(product);
     return (PyObject *)result;
 failed:
@@ -519,7 +519,8 @@ typedef struct {
     PyObject ob_base;
     const pysimd_kernel *kernel;
     pysimd_product product;
-    int one_tile, is_long;
+    int one_tile;
+    double ns; /* as estimated */
     PyObject *operands;
 } bound;
 
@@ -534,15 +535,13 @@ static PyObject *bound_call(PyObject *self, PyObject *args, PyObject *keywords)
     }
     const pysimd_kernel *kernel = x->kernel;
     const pysimd_product *p = &x->product;
-    PyThreadState *state = x->is_long ? PyEval_SaveThread() : NULL;
-    int failed = 0;
-    if (x->one_tile)
+    if (x->one_tile && x->ns <= limits.gil_ns) {
         kernel->run(p->k / kernel->k_group, p->a, p->rs_a, p->cs_a * kernel->k_group, p->b,
                     kernel->form == OUTER ? p->rs_b : p->cs_b, p->c, p->rs_c);
-    else
-        failed = pysimd_multiply(kernel, p);
-    if (state) PyEval_RestoreThread(state);
-    if (failed) return PyErr_SetString(PyExc_MemoryError, "no memory for the packed operands"), NULL;
+    } else {
+        pysimd_product own = *p; /* threads may call one bound kernel at the same time */
+        if (compute(kernel, &own, x->ns, NULL)) return NULL;
+    }
     Py_RETURN_NONE;
 }
 
@@ -612,7 +611,7 @@ static PyObject *door_bind(PyObject *self, PyObject *const *args, Py_ssize_t cou
     bound *x = PyObject_GC_New(bound, bound_type);
     if (!x) return NULL;
     const pysimd_product *q = &p.product;
-    x->kernel = r.kernel, x->product = p.product, x->is_long = estimate(&p, r.kernel) > limits.gil_ns;
+    x->kernel = r.kernel, x->product = p.product, x->ns = estimate(&p, r.kernel);
     x->one_tile = q->ndim == 0 && !pysimd_gemm_takes(r.kernel, q->m, q->n, q->k) &&
                   pysimd_reads_a(r.kernel, q->k, q->rs_a, q->cs_a) && pysimd_reads_b(r.kernel, q->rs_b, q->cs_b);
     Py_INCREF(args[4]);

@@ -235,17 +235,22 @@ def test_fork(rng):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
-def test_ctrl_c():
+@pytest.mark.parametrize(
+    "call",
+    ["pysimd.matmul(a[:, :200000], b[:200000], threads=2)", "tile.bind(a[:4], b[:, :4], np.zeros((4, 4), 'f4'))()"],
+)
+def test_ctrl_c(call):
     """Within a second, in a product that would take very long; all threads end with it."""
-    code = """
+    code = f"""
 import time, numpy as np, pysimd, signal, threading, os
 signal.signal(signal.SIGINT, signal.default_int_handler)
-a = np.broadcast_to(np.float32(1), (20000, 200000))
-b = np.broadcast_to(np.float32(1), (200000, 20000))
+a = np.broadcast_to(np.float32(1), (20000, 10**11))
+b = np.broadcast_to(np.float32(1), (10**11, 20000))
+tile = pysimd.kernel("generic_f32_outer_4x4")
 threading.Timer(1.5, lambda: (sent.append(time.monotonic()), os.kill(os.getpid(), signal.SIGINT))).start()
 sent = []
 try:
-    pysimd.matmul(a, b, threads=2)
+    {call}
 except KeyboardInterrupt:
     print(time.monotonic() - sent[0])
 print((pysimd.matmul(a[:100, :1000], b[:1000, :100]) == 1000).all())
