@@ -63,6 +63,13 @@ def check(family: Types, a: np.dtype, b: np.dtype) -> None:
     )
 
 
+def result_of(family: Types, a: np.dtype, out: np.dtype | None, narrow: bool) -> np.dtype:
+    """The dtype of the result: float32 of 16-bit operands is rounded to their own type where that is the type of
+    ``out`` and ``narrow``, so that the backend can do it."""
+    half = family.a in ("float16", "bfloat16") and accepts(family.a, a)
+    return a if narrow and half and a == out else dtype_of(family.c)
+
+
 @cache
 def family_of(a: np.dtype, b: np.dtype, offered: tuple[str, ...]) -> Types:
     """The family that multiplies these two dtypes, among those ``offered`` by a backend; raises ``DTypeError``."""

@@ -237,9 +237,9 @@ def check_tile_call(kernel: Tile, a, b, c, out, out_name: str = "out") -> Produc
     return Product(kernel.types, a, b, c, out, shape, shape, kernel.c_dtype, 1.0, 0.0 if c is None else 1.0)
 
 
-def check_matmul(kernel: Typed | None, a, b, out, offered: tuple[str, ...]) -> Product:
+def check_matmul(kernel: Typed | None, a, b, out, offered: tuple[str, ...], narrow: bool = False) -> Product:
     """The product of ``matmul``, vectors as matrices of one row or column; raises unless the operands fit. ``offered``
-    are the types families of the backend."""
+    are the types families of the backend, which also computes results of ``out``'s own 16-bit type if ``narrow``."""
     if kernel is None:
         family = dtypes.family_of(a.dtype, b.dtype, offered)
     else:
@@ -254,7 +254,7 @@ def check_matmul(kernel: Typed | None, a, b, out, offered: tuple[str, ...]) -> P
     m, n = a.shape[-2], b.shape[-1]
     batch = broadcast_batch({"a": a.shape, "b": b.shape})
     shape = (*batch, *(() if a_vector else (m,)), *(() if b_vector else (n,)))
-    dtype = dtypes.dtype_of(family.c)
+    dtype = dtypes.result_of(family, a.dtype, None if out is None else out.dtype, narrow)
     if out is not None:
         check_out(out, shape, dtype)
         if a_vector:
@@ -264,8 +264,10 @@ def check_matmul(kernel: Typed | None, a, b, out, offered: tuple[str, ...]) -> P
     return Product(family.name, a, b, None, out, (*batch, m, n), shape, dtype)
 
 
-def check_gemm(kernel: Typed | None, a, b, c, out, options: GemmOptions, offered: tuple[str, ...]) -> Product:
-    """The product of ``gemm``; raises unless the operands fit. C is left out where beta is 0."""
+def check_gemm(
+    kernel: Typed | None, a, b, c, out, options: GemmOptions, offered: tuple[str, ...], narrow: bool = False
+) -> Product:
+    """The product of ``gemm``, with ``check_matmul``'s arguments. C is left out where beta is 0."""
     if kernel is None:
         family = dtypes.family_of(a.dtype, b.dtype, offered)
     else:
@@ -282,7 +284,7 @@ def check_gemm(kernel: Typed | None, a, b, c, out, options: GemmOptions, offered
         words = ", ".join(f"{name} {x.shape} has {x.shape[axes[name]]}" for name, x in given.items())
         raise ShapeError(f"a and b must have the same k: {words}")
     matrix = (a.shape[-2], b.shape[-1])
-    dtype = dtypes.dtype_of(family.c)
+    dtype = dtypes.result_of(family, a.dtype, None if out is None else out.dtype, narrow)
     shapes = {"a": a.shape, "b": b.shape}
     if c is not None:
         check_c_dtype(c, dtype, ", the type of the result")

@@ -30,7 +30,8 @@ def matmul(a, b, *, out=None, kernel=None, threads=None):
             exporter of DLPack or the buffer protocol; any strides, any alignment. Subclasses of ``numpy.ndarray``
             (``numpy.matrix``, ``numpy.recarray``) are read as plain arrays; a masked array is a DTypeError.
         b: (..., k, n) or (k,), of the same dtype; int8 also for uint8 ``a``.
-        out: array of the result's shape and dtype to write into; it may overlap ``a`` and ``b``.
+        out: array of the result's shape and dtype to write into; it may overlap ``a`` and ``b``. On a CPU it may have
+            the 16-bit dtype of float16 or bfloat16 operands: the float32 result is then rounded once, at the end.
         kernel: name of a kernel, or a ``MicroKernel``, that computes all tiles. By default the types and n choose it:
             on a CPU the narrowest tile of the highest instruction set that covers n columns.
         threads: number of threads on a CPU. By default as many as the estimated time is worth, at most
@@ -89,7 +90,8 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out
             matter then.
         alpha, beta: real numbers, rounded to the result's dtype; int32 values where that is int32.
         trans_a, trans_b: transpose the last two dimensions of ``a``, ``b``.
-        out: array of the result's shape and dtype to write into; it may overlap any operand, and may be ``c``.
+        out: array of the result's shape and dtype to write into; it may overlap any operand, and may be ``c``. On a CPU
+            it may have the 16-bit dtype of ``a`` and ``b``, which then is that of ``c`` too.
         kernel: name of a kernel or of a rung of the GPU ladder, or one of these objects, that computes the products. By
             default what is fastest for the shape: on a GPU the last rung for the types where it was measured faster
             than the alternatives, else what ``matmul`` takes. ``tf32x3`` computes float32 products on tensor cores,

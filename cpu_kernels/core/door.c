@@ -138,7 +138,7 @@ typedef struct {
 /* All that is derived from a request before anything is written. */
 typedef struct {
     operand a, b, c, out;
-    int types;
+    int types, result_type; /* its NumPy type number: that of C, or a 16-bit type, which `out` asks for */
     int batch_dims;
     int64_t batch[PYSIMD_MAX_DIMS], count;
     pysimd_product product;
@@ -161,6 +161,17 @@ static int find_types(const request *r, plan *p)
         }
     return 0;
 }
+
+/* `out` may ask for a result of the 16-bit type of a. Kernels add to float32, and so does a call of one. */
+static int find_result_type(const request *r, const plan *p)
+{
+    const int bits = p->types == F16F32 || p->types == BF16F32, own = type_number(&p->a);
+    const int asked = bits && r->out && !r->tile && PyArray_CheckExact(r->out) &&
+                      PyArray_TYPE((PyArrayObject *)r->out) == own;
+    return asked ? own : type_numbers[p->types][2];
+}
+
+static int is_narrow(const plan *p) { return p->result_type != type_numbers[p->types][2]; }
 
 /* Extends the batch shape of `p` by that of an operand, as NumPy broadcasts. */
 static int broadcast(plan *p, const operand *x)
@@ -214,12 +225,13 @@ static int read_request(const request *r, plan *p)
 {
     if (!read_operand(&p->a, r->a, r->kind_a) || !read_operand(&p->b, r->b, r->kind_b)) return 0;
     if (p->a.cols != p->b.rows || !find_types(r, p)) return 0;
+    p->result_type = find_result_type(r, p);
     if (r->tile && (p->a.rows != r->kernel->mr || p->b.cols != r->kernel->nr)) return 0;
     p->batch_dims = 0;
     if (!broadcast(p, &p->a) || !broadcast(p, &p->b)) return 0;
     if (r->c) {
         if (!read_operand(&p->c, r->c, r->tile ? MATRIX : ROW_OR_MATRIX)) return 0;
-        if (type_number(&p->c) != type_numbers[p->types][2] || !broadcast(p, &p->c)) return 0;
+        if (type_number(&p->c) != p->result_type || !broadcast(p, &p->c)) return 0;
         if (p->c.rows != p->a.rows && (r->tile || p->c.rows != 1)) return 0; /* a single row or column broadcasts */
         if (p->c.cols != p->b.cols && (r->tile || p->c.cols != 1)) return 0;
     }
@@ -261,7 +273,7 @@ static int usable(const request *r, plan *p, PyObject *given, const npy_intp *sh
 {
     if (!PyArray_CheckExact(given)) return 0;
     PyArrayObject *out = (PyArrayObject *)given;
-    if (PyArray_NDIM(out) != nd || PyArray_TYPE(out) != type_numbers[p->types][2] || !PyArray_ISNOTSWAPPED(out)) return 0;
+    if (PyArray_NDIM(out) != nd || PyArray_TYPE(out) != p->result_type || !PyArray_ISNOTSWAPPED(out)) return 0;
     if ((PyArray_FLAGS(out) & (NPY_ARRAY_WRITEABLE | NPY_ARRAY_WRITEBACKIFCOPY)) != NPY_ARRAY_WRITEABLE) return 0;
     const npy_intp *strides = PyArray_STRIDES(out);
     const int size = (int)PyArray_ITEMSIZE(out);
@@ -370,29 +382,34 @@ static int compute(const pysimd_kernel *kernel, pysimd_product *product, double 
     return failed;
 }
 
-/* alpha * product + beta * C in `target`, where `product` holds the product (the same array, or another). */
-static pysimd_scaling scaling_of(const request *r, const plan *p, PyArrayObject *product, PyArrayObject *target)
+/* alpha * product + beta * C in `target`; the two may be the same array. */
+static pysimd_scaling scaling_of(const request *r, const plan *p, const pysimd_kernel *kernel, const operand *product,
+                                 const operand *target)
 {
-    pysimd_scaling s = {.types = p->types, .factors = r->factors, .ndim = p->batch_dims + 2};
-    for (int d = 0; d < s.ndim; d++) {
-        s.shape[d] = d < p->batch_dims ? p->batch[d] : d == p->batch_dims ? p->a.rows : p->b.cols;
-        s.product_strides[d] = PyArray_STRIDE(product, d);
-        s.target_strides[d] = PyArray_STRIDE(target, d);
-        if (r->c && r->factors.adds)
-            s.c_strides[d] = d < p->batch_dims    ? batch_stride(p, &p->c, d)
-                             : d == p->batch_dims ? p->c.rs
-                                                  : p->c.cs;
+    const int adds = r->factors.adds, dims = p->batch_dims;
+    pysimd_scaling s = {.types = p->types, .factors = r->factors, .ndim = dims + 2, .product = product->data,
+                        .target = target->data, .c = adds ? p->c.data : NULL};
+    if (is_narrow(p)) s.narrow = pysimd_narrowing(kernel), s.widen = pysimd_widening(kernel, 0);
+    for (int d = 0; d < dims; d++) {
+        s.shape[d] = p->batch[d];
+        s.product_strides[d] = PyArray_STRIDE(product->array, d);
+        s.target_strides[d] = PyArray_STRIDE(target->array, d);
+        if (adds) s.c_strides[d] = batch_stride(p, &p->c, d);
     }
-    s.product = PyArray_BYTES(product), s.target = PyArray_BYTES(target);
-    s.c = r->c && r->factors.adds ? p->c.data : NULL;
+    s.shape[dims] = p->a.rows, s.shape[dims + 1] = p->b.cols;
+    s.product_strides[dims] = product->rs, s.product_strides[dims + 1] = product->cs;
+    s.target_strides[dims] = target->rs, s.target_strides[dims + 1] = target->cs;
+    if (adds) s.c_strides[dims] = p->c.rs, s.c_strides[dims + 1] = p->c.cs;
     return s;
 }
 
-static PyArrayObject *new_array(const plan *p, npy_intp *shape, int nd)
+static PyArrayObject *new_array(npy_intp *shape, int nd, int type)
 {
-    return (PyArrayObject *)PyArray_SimpleNew(nd, shape, type_numbers[p->types][2]);
+    return (PyArrayObject *)PyArray_SimpleNew(nd, shape, type);
 }
 
+/* The product is computed in the result or, where it is scaled or converted afterwards and C must not be overwritten by
+ * then, in an array of its own. */
 static PyObject *multiply(const request *r)
 {
     plan p;
@@ -405,29 +422,28 @@ static PyObject *multiply(const request *r)
     PyArrayObject *result = (PyArrayObject *)r->out;
     if (result)
         Py_INCREF(result);
-    else if (!(result = new_array(&p, shape, nd)))
+    else if (!(result = new_array(shape, nd, p.result_type)))
         return NULL;
     result_operand(r, &p, result, &p.out);
     if (p.count == 0 || p.a.rows == 0 || p.b.cols == 0) return (PyObject *)result;
 
     const pysimd_factors *f = &r->factors;
     const int plain = f->alpha == 1 && (!f->adds || f->beta == 1); /* by the kernel itself */
-    const int in_place = plain || pysimd_gemm_takes(kernel, p.a.rows, p.b.cols, p.a.cols);
+    const int in_place = !is_narrow(&p) && (plain || pysimd_gemm_takes(kernel, p.a.rows, p.b.cols, p.a.cols));
     const int accumulates = f->adds && in_place;
-    const int scales = !in_place;
-    /* C is read after the product was written: they must not share memory. */
+    const operand target = p.out;
     PyArrayObject *product = result;
-    if (scales && f->adds && overlap(result, p.c.array)) {
-        if (!(product = new_array(&p, shape, nd))) goto failed;
+    if (is_narrow(&p) || (!in_place && f->adds && overlap(result, p.c.array))) {
+        if (!(product = new_array(shape, nd, type_numbers[p.types][2]))) goto failed;
         result_operand(r, &p, product, &p.out);
     }
     if (accumulates && !same_memory(result, p.c.array) && PyArray_CopyInto(result, p.c.array)) goto failed;
     fill_product(&p, kernel, (accumulates ? 0 : PYSIMD_ZERO) | (in_place && !plain ? PYSIMD_FACTORS : 0));
     p.product.alpha = f->alpha, p.product.beta = f->beta;
-    const pysimd_scaling scaling = scales ? scaling_of(r, &p, product, result) : (pysimd_scaling){0};
+    const pysimd_scaling scaling = in_place ? (pysimd_scaling){0} : scaling_of(r, &p, kernel, &p.out, &target);
     const double ns = estimate(&p, kernel);
     p.product.threads = r->threads ? r->threads : ns > 0 ? pysimd_threads_for(ns, limits.thread_ns, limits.threads) : 1;
-    if (compute(kernel, &p.product, ns, scales ? &scaling : NULL)) goto failed;
+    if (compute(kernel, &p.product, ns, in_place ? NULL : &scaling)) goto failed;
     if (product != result) Py_DECREF(product);
     return (PyObject *)result;
 failed:

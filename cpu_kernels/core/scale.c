@@ -32,17 +32,70 @@ ROW(row_i32, int32_t, uint32_t)
 static row_fn *const rows[TYPES] = {[F32] = row_f32,    [F64] = row_f64,   [BF16F32] = row_f32,
                                     [F16F32] = row_f32, [I8I32] = row_i32, [U8I8I32] = row_i32};
 
-void pysimd_scale(const pysimd_scaling *s)
+/* --- results of 16 bits --- */
+
+enum { PIECE = 256 }; /* elements converted at a time */
+
+static const void *adjacent(int64_t n, const char *from, int64_t step, uint16_t *copy)
 {
+    if (step == sizeof *copy) return from;
+    for (int64_t i = 0; i < n; i++) memcpy(copy + i, from + i * step, sizeof *copy);
+    return copy;
+}
+
+static void narrow_row(const pysimd_scaling *s, int64_t n, const char *x, int64_t step_x, const char *c, int64_t step_c,
+                       char *to, int64_t step_to)
+{
+    float sums[PIECE], added[PIECE];
+    uint16_t halves[PIECE];
+    for (int64_t count; n > 0; n -= count, x += count * step_x, c += c ? count * step_c : 0, to += count * step_to) {
+        count = n < PIECE ? n : PIECE;
+        if (c) s->widen(count, adjacent(count, c, step_c, halves), added);
+        row_f32(count, s->factors, x, step_x, c ? (const char *)added : NULL, sizeof *added, (char *)sums, sizeof *sums);
+        s->narrow(count, sums, step_to == sizeof *halves ? to : (char *)halves);
+        if (step_to != sizeof *halves)
+            for (int64_t i = 0; i < count; i++) memcpy(to + i * step_to, halves + i, sizeof *halves);
+    }
+}
+
+/* --- whole arrays --- */
+
+/* Dimensions of length 1 left out, adjacent ones merged where all arrays allow it: rows as long as they can be. */
+static void merge(pysimd_scaling *s)
+{
+    int last = 0;
+    for (int d = 1; d < s->ndim; d++) {
+        const int64_t n = s->shape[d];
+        if (n == 1) continue;
+        const int one = s->shape[last] == 1;
+        if (!one && (s->product_strides[last] != n * s->product_strides[d] ||
+                     s->target_strides[last] != n * s->target_strides[d] || s->c_strides[last] != n * s->c_strides[d]))
+            last++, s->shape[last] = 1;
+        s->shape[last] *= n;
+        s->product_strides[last] = s->product_strides[d], s->target_strides[last] = s->target_strides[d];
+        s->c_strides[last] = s->c_strides[d];
+    }
+    s->ndim = last + 1;
+}
+
+void pysimd_scale(const pysimd_scaling *given)
+{
+    pysimd_scaling merged = *given;
+    for (int d = 0; d < merged.ndim; d++)
+        if (merged.shape[d] == 0) return;
+    merge(&merged);
+    const pysimd_scaling *s = &merged;
     const int last = s->ndim - 1;
+    const int64_t n = s->shape[last], step = s->product_strides[last], step_c = s->c_strides[last],
+                  step_to = s->target_strides[last];
     int64_t index[PYSIMD_MAX_DIMS + 2] = {0};
     const char *product = s->product, *c = s->c;
     char *target = s->target;
-    for (int d = 0; d < s->ndim; d++)
-        if (s->shape[d] == 0) return;
     for (;;) {
-        rows[s->types](s->shape[last], s->factors, product, s->product_strides[last], c, s->c_strides[last], target,
-                       s->target_strides[last]);
+        if (s->narrow)
+            narrow_row(s, n, product, step, c, step_c, target, step_to);
+        else
+            rows[s->types](n, s->factors, product, step, c, step_c, target, step_to);
         int d = last - 1;
         for (; d >= 0; d--) { /* the next row */
             product += s->product_strides[d], target += s->target_strides[d];

@@ -1,17 +1,23 @@
-/* scale.h: alpha * product + beta * C, element by element, for the factors that kernels do not apply. */
+/* scale.h: alpha * product + beta * C, element by element, for the factors that kernels do not apply, and for results of
+ * 16 bits. */
 #ifndef PYSIMD_SCALE_H
 #define PYSIMD_SCALE_H
 
 #include "driver.h"
+#include "narrow.h"
+#include "widen.h"
 
 typedef struct {
     double alpha, beta;
     int adds; /* beta is not 0: C is read */
 } pysimd_factors;
 
-/* Arrays of one shape, strides in bytes; C may be NULL. The target may be the product's memory or C's. */
+/* Arrays of one shape, strides in bytes; C may be NULL. The target may be the product's memory or C's. With `narrow`,
+ * which has its inverse `widen`, the product is float32, and C and the target have 16 bits: rounded once, at the end. */
 typedef struct {
     int types;
+    pysimd_narrow_fn *narrow;
+    pysimd_widen_fn *widen;
     pysimd_factors factors;
     int ndim;
     int64_t shape[PYSIMD_MAX_DIMS + 2];

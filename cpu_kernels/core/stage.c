@@ -8,25 +8,6 @@
 #include "pack.h"
 #include "widen.h"
 
-static pysimd_widen_fn *const plain[TYPES][2] = {
-    [BF16F32] = {pysimd_widen_bf16, pysimd_widen_bf16}, [F16F32] = {pysimd_widen_f16, pysimd_widen_f16},
-    [I8I32] = {pysimd_widen_i8, pysimd_widen_i8},       [U8I8I32] = {pysimd_widen_u8, pysimd_widen_i8}};
-
-#ifdef __x86_64__
-static pysimd_widen_fn *const of_avx2[TYPES][2] = {
-    [BF16F32] = {avx2_widen_bf16, avx2_widen_bf16}, [F16F32] = {avx2_widen_f16, avx2_widen_f16},
-    [I8I32] = {avx2_widen_i8, avx2_widen_i8},       [U8I8I32] = {avx2_widen_u8, avx2_widen_i8}};
-#endif
-
-/* What widens operand 0 or 1 for a kernel. */
-static pysimd_widen_fn *widening(const pysimd_kernel *kernel, int operand)
-{
-#ifdef __x86_64__
-    if (kernel->target >= AVX2) return of_avx2[kernel->types][operand];
-#endif
-    return plain[kernel->types][operand];
-}
-
 int64_t pysimd_staged_bytes_a(const pysimd_kernel *kernel, int64_t m, int64_t k)
 {
     return pysimd_panel_of_a(kernel, m, k).bytes;
@@ -57,7 +38,7 @@ static void widen(const pysimd_kernel *kernel, int operand, const pysimd_operand
                                dense + q * each * size, x->cols);
         from = dense;
     }
-    widening(kernel, operand)(all, from, to);
+    pysimd_widening(kernel, operand)(all, from, to);
 }
 
 pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *a, char *to)
@@ -92,7 +73,7 @@ static void stage_pairs_of_columns(const pysimd_kernel *kernel, const pysimd_ope
             for (int64_t j0 = 0; j0 < n; j0 += COLUMNS) {
                 const int64_t terms = k - p0 < PIECE ? k - p0 : PIECE, columns = n - j0 < COLUMNS ? n - j0 : COLUMNS;
                 for (int64_t j = 0; j < columns; j++) {
-                    widening(kernel, 1)(terms, b->from + q * b->bs + (j0 + j) * b->cs + p0, wide[j]);
+                    pysimd_widening(kernel, 1)(terms, b->from + q * b->bs + (j0 + j) * b->cs + p0, wide[j]);
                     if (terms % 2) wide[j][terms] = 0;
                 }
                 pysimd_copy_matrix((terms + 1) / 2, columns, 4, (const char *)wide, 1, PIECE / 2,

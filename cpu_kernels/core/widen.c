@@ -67,3 +67,21 @@ WIDEN(i8, int8_t, int16_t, int8_t_eight, SAME)
 WIDEN(u8, uint8_t, int16_t, uint8_t_eight, SAME)
 WIDEN(bf16, uint16_t, float, bf16_eight, bf16_one)
 WIDEN(f16, uint16_t, float, f16_eight, f16_one)
+
+static pysimd_widen_fn *const plain[TYPES][2] = {
+    [BF16F32] = {pysimd_widen_bf16, pysimd_widen_bf16}, [F16F32] = {pysimd_widen_f16, pysimd_widen_f16},
+    [I8I32] = {pysimd_widen_i8, pysimd_widen_i8},       [U8I8I32] = {pysimd_widen_u8, pysimd_widen_i8}};
+
+#ifdef __x86_64__
+static pysimd_widen_fn *const of_avx2[TYPES][2] = {
+    [BF16F32] = {avx2_widen_bf16, avx2_widen_bf16}, [F16F32] = {avx2_widen_f16, avx2_widen_f16},
+    [I8I32] = {avx2_widen_i8, avx2_widen_i8},       [U8I8I32] = {avx2_widen_u8, avx2_widen_i8}};
+#endif
+
+pysimd_widen_fn *pysimd_widening(const pysimd_kernel *kernel, int operand)
+{
+#ifdef __x86_64__
+    if (kernel->target >= AVX2) return of_avx2[kernel->types][operand];
+#endif
+    return plain[kernel->types][operand];
+}

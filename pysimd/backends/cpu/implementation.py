@@ -116,13 +116,13 @@ class Cpu:
 
     def matmul(self, a, b, out, kernel: MicroKernel | None, threads: int | None):
         """``pysimd.matmul`` on CPU arrays that the door did not take."""
-        product = operands.check_matmul(kernel, *_views(a=a, b=b, out=out), self.offered)
+        product = operands.check_matmul(kernel, *_views(a=a, b=b, out=out), self.offered, narrow=True)
         result = self._multiply(product, kernel, threads)
         return result.reshape(product.shape) if out is None else out
 
     def gemm(self, a, b, c, options: GemmOptions, out, kernel: MicroKernel | None, threads: int | None):
         """``pysimd.gemm`` on CPU arrays that the door did not take."""
-        product = operands.check_gemm(kernel, *_views(a=a, b=b, c=c, out=out), options, self.offered)
+        product = operands.check_gemm(kernel, *_views(a=a, b=b, c=c, out=out), options, self.offered, narrow=True)
         result = self._multiply(product, kernel, threads)
         return result if out is None else out
 
