@@ -11,8 +11,8 @@ from cffi import FFI
 
 HERE = "cpu_kernels"
 DISPATCHER = (
-    *("registry", "features", "caches", "pack", "widen", "narrow", "stage", "gemm", "driver", "scale", "measure", "cost"),
-    "door",
+    *("registry", "features", "caches", "pack", "widen", "narrow", "stage", "threads", "gemm", "driver", "scale"),
+    *("measure", "cost", "door"),
 )
 
 ffi = FFI()

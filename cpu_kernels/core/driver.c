@@ -1,23 +1,25 @@
 /* driver.c: the loops over batch and micro-tiles, the packing of operands that a kernel cannot read in place, and the
  * threads. Compiled for the baseline processor.
  *
- * Threads are created by the call and joined before it returns: a pool would save some 20 microseconds per thread, but
- * would not survive a fork (nor does OpenMP's), and only calls that take far longer use a second thread. A thread
- * computes whole products or whole rows of tiles, so the bits of the result do not depend on the number of threads.
+ * A thread computes whole products or whole rows of tiles, so the bits of the result do not depend on the number of
+ * threads.
  */
 #include "driver.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gemm.h"
 #include "pack.h"
 #include "stage.h"
+#include "threads.h"
 
-enum { MAX_THREADS = 256, ON_STACK = 4 << 10 };
+enum {
+    ON_STACK = 4 << 10,
+    PARTS_A_THREAD = 4, /* that threads take in turn, for they do not begin at the same time */
+};
 
-/* The part of a product that one thread computes: `count` products from `first` on, rows [row0, row1) of each. */
+/* A part of a product: `count` products from `first` on, rows [row0, row1) of each. */
 typedef struct {
     const pysimd_kernel *kernel;
     const pysimd_product *product;
@@ -146,10 +148,9 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
     }
 }
 
-/* The part of one thread: whole rows of the batch's innermost dimension, or parts of them. */
-static void *run(void *argument)
+/* Whole rows of the batch's innermost dimension, or parts of them. */
+static void run(const work *w)
 {
-    const work *w = argument;
     const pysimd_product *p = w->product;
     pysimd_sizes size = pysimd_element_sizes[w->kernel->types];
     if (p->flags & PYSIMD_EXCHANGED) size = (pysimd_sizes){size.b, size.a, size.c};
@@ -171,9 +172,40 @@ static void *run(void *argument)
         at += count;
     }
 #ifdef __SSE2__
-    if (p->flags & PYSIMD_STREAM) __builtin_ia32_sfence(); /* non-temporal stores become visible before the join */
+    if (p->flags & PYSIMD_STREAM) __builtin_ia32_sfence(); /* before other threads see that this ends */
 #endif
-    return NULL;
+}
+
+/* A product and its division into parts, of products or of rows. */
+typedef struct {
+    work whole;
+    int by_rows;
+    int64_t tile, units; /* rows of a tile; products or tiles */
+    int64_t parts, scratch_bytes;
+} division;
+
+static int64_t parts_of(void *context, int64_t phase)
+{
+    const division *d = context;
+    (void)phase;
+    return d->parts;
+}
+
+static void run_part(void *context, int thread, int64_t phase, int64_t part)
+{
+    const division *d = context;
+    const int64_t each = d->units / d->parts, rest = d->units % d->parts;
+    const int64_t first = part * each + (part < rest ? part : rest), count = each + (part < rest);
+    work w = d->whole;
+    (void)phase;
+    w.scratch += thread * d->scratch_bytes;
+    if (d->by_rows) {
+        w.row0 = first * d->tile;
+        if ((first + count) * d->tile < w.row1) w.row1 = (first + count) * d->tile;
+    } else {
+        w.first = first, w.count = count;
+    }
+    run(&w);
 }
 
 int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
@@ -183,43 +215,24 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     if (batch == 0 || product->m == 0 || product->n == 0) return 0;
     if (pysimd_gemm_takes(kernel, product->m, product->n, product->k)) return pysimd_gemm(kernel, product);
 
-    work parts[MAX_THREADS];
-    int threads = product->threads < 1 ? 1 : product->threads > MAX_THREADS ? MAX_THREADS : product->threads;
-    const int64_t tile = tile_rows(kernel, product->m), tile_count = (product->m + tile - 1) / tile;
-    const int by_rows = batch < threads;
-    const int64_t units = by_rows ? tile_count : batch;
-    if (units < threads) threads = units < 1 ? 1 : (int)units;
-    for (int t = 0; t < threads; t++) {
-        const int64_t lo = units * t / threads, hi = units * (t + 1) / threads;
-        parts[t] =
-            (work){.kernel = kernel, .product = product, .first = 0, .count = batch, .row0 = 0, .row1 = product->m};
-        if (by_rows) {
-            parts[t].row0 = lo * tile;
-            parts[t].row1 = hi * tile < product->m ? hi * tile : product->m;
-        } else {
-            parts[t].first = lo;
-            parts[t].count = hi - lo;
-        }
-    }
+    int threads = product->threads;
+    if (threads > PYSIMD_MAX_THREADS) threads = PYSIMD_MAX_THREADS;
+    division d = {.whole = {.kernel = kernel, .product = product, .count = batch, .row1 = product->m}};
+    d.tile = tile_rows(kernel, product->m);
+    d.by_rows = batch < threads;
+    d.units = d.by_rows ? (product->m + d.tile - 1) / d.tile : batch;
+    if (d.units < threads) threads = (int)d.units;
+    if (threads < 1) threads = 1;
+    d.parts = threads == 1 ? 1 : threads * PARTS_A_THREAD < d.units ? threads * PARTS_A_THREAD : d.units;
 
     /* Memory is allocated before the first byte of C is written. */
-    const work whole = {.kernel = kernel, .product = product};
-    const int64_t each = staging_of(&whole, product->ndim ? product->shape[product->ndim - 1] : 1).total;
+    d.scratch_bytes = staging_of(&d.whole, product->ndim ? product->shape[product->ndim - 1] : 1).total;
     int64_t all;
-    if (each < 0 || __builtin_mul_overflow(each, threads, &all)) return -1;
+    if (d.scratch_bytes < 0 || __builtin_mul_overflow(d.scratch_bytes, threads, &all)) return -1;
     _Alignas(64) char local[ON_STACK];
-    char *scratch = all <= ON_STACK ? local : aligned_alloc(64, (size_t)all);
-    if (!scratch) return -1;
-    pthread_t ids[MAX_THREADS];
-    int started[MAX_THREADS];
-    for (int t = 0; t < threads; t++) parts[t].scratch = scratch + t * each;
-    for (int t = 1; t < threads; t++) started[t] = pthread_create(&ids[t], NULL, run, &parts[t]) == 0;
-    run(&parts[0]);
-    for (int t = 1; t < threads; t++)
-        if (started[t])
-            pthread_join(ids[t], NULL);
-        else
-            run(&parts[t]); /* the system refused a thread: its part is computed here */
-    if (scratch != local) free(scratch);
+    d.whole.scratch = all <= ON_STACK ? local : aligned_alloc(64, (size_t)all);
+    if (!d.whole.scratch) return -1;
+    pysimd_run(&(pysimd_work){&d, 1, parts_of, run_part}, threads);
+    if (d.whole.scratch != local) free(d.whole.scratch);
     return 0;
 }

@@ -2,14 +2,14 @@
  * Multiplication, 2008; BLIS: Van Zee and van de Geijn, 2015) around the microkernels of the table. Compiled for the
  * baseline processor.
  *
- *     for jc, pc     a block of B is packed into micro-panels of nr columns and kc rows, for L3: all threads pack,
- *                    then pass a barrier
- *     for ic         a block of mc rows of A: each thread takes such blocks as long as there are any
+ *     for jc, pc     a block of B is packed into micro-panels of nr columns and kc rows, for L3, by all threads
+ *     for ic         a block of mc rows of A: each thread takes such blocks as long as there are any, then packs parts
+ *                    of the next block of B
  *     for pr         kc columns of it are packed, for L2
  *     for jr         a micro-panel of B, for L1
  *     for ir         a micro-tile of C: one call of the kernel
  *
- * With few rows B is not packed: see rows_by_strips.
+ * With few rows B is not packed: see strip.
  *
  * K is divided into blocks by the kernel and K alone, and the blocks of an element of C are added in ascending order.
  * So the bits of the result do not depend on m, n, strides, the number of threads or the route.
@@ -19,8 +19,6 @@
  */
 #include "gemm.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,15 +28,17 @@
 #include "pack.h"
 #include "scale.h"
 #include "stage.h"
+#include "threads.h"
 
 enum {
-    MAX_THREADS = 256,
     CACHE_LINE = 64,
     HUGE_PAGE = 2 << 20,
     LARGE = 48 * 48 * 48,         /* multiply-adds from which on packing pays */
     MOST_COLUMNS = 8192,          /* of a block of B */
     PANELS_AT_A_TIME = 16,        /* micro-panels that are packed together, so that rows of B are read in long pieces */
     ITEMS_A_THREAD = 4,           /* parts of a block that threads take in turn, for their times differ */
+    PARTS_A_THREAD = 16,          /* the same of a batch */
+    MOST_ROW_ITEMS = 1 << 24,     /* blocks of rows of A */
     LARGEST_TILE = 16 * 32 * 4,   /* bytes */
     PRODUCT_OF_A_THREAD = 1 << 25, /* smaller products of a batch, in multiply-adds, are computed by one thread each */
     WORTH_A_THREAD = 1 << 21,     /* multiply-adds */
@@ -133,6 +133,7 @@ static plan plan_of(const pysimd_kernel *kernel, const pysimd_product *product)
     const int64_t rows = cache.l2 / 3 / (p.kc * p.packed.a) / kernel->mr * kernel->mr;
     p.mc = most(rows, kernel->mr);
     if (p.a_in_place && p.panels == 1 && p.k_blocks > 1) p.mc = kernel->mr; /* whole rows of A in one stream */
+    p.mc = most(p.mc, multiple(product->m / MOST_ROW_ITEMS + 1, kernel->mr));
     p.mc = equal_parts(product->m, p.mc, kernel->mr);
     if (!p.a_in_place) p.a_bytes = multiple(pysimd_panel_of_a(kernel, p.mc, p.kc).bytes, CACHE_LINE);
     return p;
@@ -146,46 +147,37 @@ int pysimd_gemm_takes(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t
 
 /* --- threads --- */
 
-/* Threads that compute one product at a time. Counters are doubled: those of this block of B, and of the next one. */
-typedef struct {
-    int members;
-    _Atomic int arrived, generation;
-    _Atomic int64_t next_pack[2], next_item[2];
-    char *b[2];
-} team;
-
-/* Waits until all members are here. The last one resets the counters that the block after this one uses. */
-static void barrier(team *t, int parity)
-{
-    enum { SPINS = 4000 };
-    const int generation = atomic_load(&t->generation);
-    if (atomic_fetch_add(&t->arrived, 1) + 1 == t->members) {
-        atomic_store(&t->next_pack[!parity], 0), atomic_store(&t->next_item[!parity], 0);
-        atomic_store(&t->arrived, 0);
-        atomic_fetch_add(&t->generation, 1);
-        return;
-    }
-    for (int i = 0; atomic_load(&t->generation) == generation; i++)
-        if (i >= SPINS) sched_yield();
-#ifdef __SSE2__
-        else __builtin_ia32_pause();
-#endif
-}
-
+/* What the threads of a call share. */
 typedef struct {
     const plan *plan;
-    team *team;
-    _Atomic int *stop;
-    int watches;  /* the caller's own thread: the one that asks whether to stop */
-    char *a;      /* its packed block of A, or the accumulators of its strip */
-    int parity;   /* of the block of B */
+    char *a, *b;      /* a_bytes for each thread; blocks of B for each team */
+    int64_t products; /* in an item, where a thread computes whole products */
+    _Atomic int stop;
+} job;
+
+/* Threads that compute a product together. */
+typedef struct {
+    job *job;
+    int members;
+    char *b; /* blocks of B */
+} team;
+
+typedef struct {
+    job *job;
+    int watches; /* the caller's own thread: the one that asks whether to stop */
+    char *a;     /* its packed block of A, or the accumulators of its strip */
 } worker;
+
+static worker worker_of(job *j, int thread)
+{
+    return (worker){.job = j, .watches = thread == 0, .a = j->a + thread * j->plan->a_bytes};
+}
 
 static int stopped(const worker *w)
 {
-    const pysimd_product *q = w->plan->product;
-    if (w->watches && q->interrupted && q->interrupted(q->context)) atomic_store(w->stop, 1);
-    return atomic_load(w->stop);
+    const pysimd_product *q = w->job->plan->product;
+    if (w->watches && q->interrupted && q->interrupted(q->context)) atomic_store(&w->job->stop, 1);
+    return atomic_load(&w->job->stop);
 }
 
 /* --- what all routes share --- */
@@ -227,25 +219,53 @@ static void widen_panels(const plan *p, int64_t k, int64_t columns, const char *
     }
 }
 
-static void pack_b(worker *w, const matrices *x, int64_t panel0, int64_t panels, int64_t k0, int64_t ks)
+/* A block of B, and the items in which it is packed and multiplied. */
+typedef struct {
+    matrices x;
+    char *b;                          /* its panels */
+    int64_t panel0, panels, k0, ks;   /* micro-panels of B, blocks of k */
+    int64_t pack_group, pack_groups;  /* panels that are packed together, by block of k */
+    int64_t rows, row_items;          /* of C */
+    int64_t group, groups;            /* panels that are multiplied together */
+} block;
+
+static int64_t blocks_of_product(const plan *p)
 {
-    const plan *p = w->plan;
+    return quotient(p->panels, p->block_panels) * quotient(p->k_blocks, p->block_ks);
+}
+
+static block block_of(const team *t, const matrices *x, int64_t index)
+{
+    const plan *p = t->job->plan;
+    const int64_t m = p->product->m, along_k = quotient(p->k_blocks, p->block_ks);
+    block k = {.x = *x, .b = t->b + index % p->buffers * p->b_bytes};
+    index %= blocks_of_product(p);
+    k.panel0 = index / along_k * p->block_panels, k.panels = least(p->block_panels, p->panels - k.panel0);
+    k.k0 = index % along_k * p->block_ks, k.ks = least(p->block_ks, p->k_blocks - k.k0);
+    k.pack_group = least(PANELS_AT_A_TIME, quotient(k.panels, t->members));
+    k.pack_groups = quotient(k.panels, k.pack_group);
+
+    /* Blocks of rows, and groups of columns where there are not enough of them for all threads. */
+    const int64_t wanted = t->members == 1 ? 1 : t->members * ITEMS_A_THREAD;
+    k.rows = least(p->mc, multiple(quotient(m, wanted), p->kernel->mr)), k.row_items = quotient(m, k.rows);
+    k.group = quotient(k.panels, most(least(wanted / k.row_items, k.panels), 1));
+    k.groups = quotient(k.panels, k.group);
+    return k;
+}
+
+static void pack_item(worker *w, const block *x, int64_t item)
+{
+    const plan *p = w->job->plan;
     const pysimd_product *q = p->product;
-    const int64_t group = least(PANELS_AT_A_TIME, quotient(panels, w->team->members));
-    const int64_t groups = quotient(panels, group);
-    for (;;) {
-        const int64_t item = atomic_fetch_add(&w->team->next_pack[w->parity], 1);
-        if (item >= groups * ks || stopped(w)) return;
-        const int64_t first = item % groups * group, column = (panel0 + first) * p->kernel->nr;
-        const int64_t columns = least(least(group, panels - first) * p->kernel->nr, q->n - column);
-        const k_block k = k_block_of(p, k0 + item / groups);
-        const char *b = x->b + (k.first * q->rs_b + column * q->cs_b) * p->size.b;
-        char *to = w->team->b[w->parity] + (item / groups * panels + first) * p->panel_bytes;
-        if (p->kernel->panel == WIDE)
-            widen_panels(p, k.count, columns, b, to);
-        else
-            pysimd_pack_panels(p->kernel, k.count, columns, b, q->rs_b, q->cs_b, to, p->panel_bytes);
-    }
+    const int64_t first = item % x->pack_groups * x->pack_group, column = (x->panel0 + first) * p->kernel->nr;
+    const int64_t columns = least(least(x->pack_group, x->panels - first) * p->kernel->nr, q->n - column);
+    const k_block k = k_block_of(p, x->k0 + item / x->pack_groups);
+    const char *b = x->x.b + (k.first * q->rs_b + column * q->cs_b) * p->size.b;
+    char *to = x->b + (item / x->pack_groups * x->panels + first) * p->panel_bytes;
+    if (p->kernel->panel == WIDE)
+        widen_panels(p, k.count, columns, b, to);
+    else
+        pysimd_pack_panels(p->kernel, k.count, columns, b, q->rs_b, q->cs_b, to, p->panel_bytes);
 }
 
 static void prefetch_tile(const char *c, int64_t rows, int64_t row_bytes, int64_t stride)
@@ -281,47 +301,23 @@ static void micro_tiles(const plan *p, int64_t rows, const char *a, int64_t rs_a
     }
 }
 
-/* Rows [row0, row0 + rows) of C, and of its columns those of `panels` micro-panels of the block of B. */
-static void rows_of_c(worker *w, const matrices *x, int64_t row0, int64_t rows, int64_t column0, int64_t first,
-                      int64_t panels, int64_t block_panels, int64_t k0, int64_t ks)
+static void multiply_item(worker *w, const block *x, int64_t item)
 {
-    const plan *p = w->plan;
+    const plan *p = w->job->plan;
     const pysimd_product *q = p->product;
-    const int64_t column = column0 + first * p->kernel->nr;
-    const int64_t columns = least(panels * p->kernel->nr, q->n - column);
-    char *c = x->c + (row0 * q->rs_c + column) * p->size.c;
-    for (int64_t i = 0; i < ks && !stopped(w); i++) {
-        const k_block k = k_block_of(p, k0 + i);
-        const char *a = x->a + (row0 * q->rs_a + k.first * q->cs_a) * p->size.a;
-        pysimd_staged block = {.data = a, .rs = q->rs_a, .cs = q->cs_a * p->kernel->k_group};
+    const int64_t row0 = item / x->groups * x->rows, rows = least(x->rows, q->m - row0);
+    const int64_t first = item % x->groups * x->group, column = (x->panel0 + first) * p->kernel->nr;
+    const int64_t columns = least(least(x->group, x->panels - first) * p->kernel->nr, q->n - column);
+    char *c = x->x.c + (row0 * q->rs_c + column) * p->size.c;
+    for (int64_t i = 0; i < x->ks && !stopped(w); i++) {
+        const k_block k = k_block_of(p, x->k0 + i);
+        const char *a = x->x.a + (row0 * q->rs_a + k.first * q->cs_a) * p->size.a;
+        pysimd_staged of_a = {.data = a, .rs = q->rs_a, .cs = q->cs_a * p->kernel->k_group};
         if (!p->a_in_place)
-            block = pysimd_stage_a(p->kernel, &(pysimd_operand){1, rows, k.count, a, 0, q->rs_a, q->cs_a}, w->a);
-        const char *b = w->team->b[w->parity] + (i * block_panels + first) * p->panel_bytes;
-        micro_tiles(p, rows, block.data, block.rs, block.cs, columns, b, c, k);
+            of_a = pysimd_stage_a(p->kernel, &(pysimd_operand){1, rows, k.count, a, 0, q->rs_a, q->cs_a}, w->a);
+        const char *b = x->b + (i * x->panels + first) * p->panel_bytes;
+        micro_tiles(p, rows, of_a.data, of_a.rs, of_a.cs, columns, b, c, k);
     }
-}
-
-static void block_of_b(worker *w, const matrices *x, int64_t panel0, int64_t panels, int64_t k0, int64_t ks)
-{
-    const plan *p = w->plan;
-    team *t = w->team;
-    pack_b(w, x, panel0, panels, k0, ks);
-    barrier(t, w->parity);
-
-    /* The items: blocks of rows, and groups of columns where there are not enough of them for all threads. */
-    const int64_t m = p->product->m;
-    const int64_t wanted = t->members == 1 ? 1 : t->members * ITEMS_A_THREAD;
-    const int64_t rows = least(p->mc, multiple(quotient(m, wanted), p->kernel->mr)), row_items = quotient(m, rows);
-    const int64_t group = quotient(panels, most(least(wanted / row_items, panels), 1));
-    const int64_t groups = quotient(panels, group);
-    for (;;) {
-        const int64_t item = atomic_fetch_add(&t->next_item[w->parity], 1);
-        if (item >= row_items * groups || stopped(w)) break;
-        const int64_t row0 = item / groups * rows, first = item % groups * group;
-        rows_of_c(w, x, row0, least(rows, m - row0), panel0 * p->kernel->nr, first, least(group, panels - first),
-                  panels, k0, ks);
-    }
-    w->parity = (w->parity + 1) % p->buffers;
 }
 
 /* --- strips: few rows, B in place --- */
@@ -353,27 +349,25 @@ static void strip(const plan *p, const char *a, const char *b, int64_t columns, 
     }
 }
 
-static void rows_by_strips(worker *w, const matrices *x)
+/* Columns of an item. */
+static int64_t strip_columns(const plan *p, int members)
 {
-    const plan *p = w->plan;
+    return least(STRIP_COLUMNS, quotient(p->panels, members) * p->kernel->nr);
+}
+
+static void strip_item(worker *w, const matrices *x, int64_t step, int64_t item)
+{
+    const plan *p = w->job->plan;
     const pysimd_product *q = p->product;
-    const int64_t nr = p->kernel->nr, wanted = w->team->members;
-    const int64_t step = least(STRIP_COLUMNS, quotient(p->panels, wanted) * nr), items = quotient(q->n, step);
     const int64_t rs_sums = step + CACHE_LINE / p->size.c; /* so that rows do not alias */
-    for (;;) {
-        const int64_t item = atomic_fetch_add(&w->team->next_item[w->parity], 1);
-        if (item >= items) break;
-        const int64_t column = item * step, columns = least(step, q->n - column);
-        char *c = x->c + column * p->size.c;
-        for (int64_t i = 0; i < p->k_blocks && !stopped(w); i++) {
-            const k_block k = k_block_of(p, i);
-            strip(p, x->a + k.first * q->cs_a * p->size.a, x->b + (k.first * q->rs_b + column) * p->size.b, columns, k,
-                  w->a, rs_sums);
-            pysimd_scale_tile(p->kernel->types, k.factors, q->m, columns, w->a, rs_sums, c, q->rs_c);
-        }
+    const int64_t column = item * step, columns = least(step, q->n - column);
+    char *c = x->c + column * p->size.c;
+    for (int64_t i = 0; i < p->k_blocks && !stopped(w); i++) {
+        const k_block k = k_block_of(p, i);
+        strip(p, x->a + k.first * q->cs_a * p->size.a, x->b + (k.first * q->rs_b + column) * p->size.b, columns, k,
+              w->a, rs_sums);
+        pysimd_scale_tile(p->kernel->types, k.factors, q->m, columns, w->a, rs_sums, c, q->rs_c);
     }
-    barrier(w->team, w->parity);
-    w->parity = !w->parity;
 }
 
 /* --- memory --- */
@@ -406,21 +400,6 @@ static void give_back(buffer *used) { free(atomic_exchange(&spare, used)); }
 
 /* --- a call --- */
 
-typedef struct {
-    const plan *plan;
-    pthread_mutex_t gate; /* held by the caller until the number of threads is known */
-    int threads;
-    int64_t teams;        /* 1, or one for each thread */
-    team *team;
-    char *a;
-    _Atomic int stop;
-} job;
-
-typedef struct {
-    job *job;
-    int number;
-} seat;
-
 static matrices product_at(const plan *p, int64_t index)
 {
     const pysimd_product *q = p->product;
@@ -434,76 +413,135 @@ static matrices product_at(const plan *p, int64_t index)
                       (char *)q->c + c * p->size.c};
 }
 
-static void *work(void *argument)
+/* Whole products, by one thread. */
+static int64_t items_of_products(void *context, int64_t phase)
 {
-    const seat *s = argument;
-    job *j = s->job;
-    pthread_mutex_lock(&j->gate);
-    pthread_mutex_unlock(&j->gate);
-    const plan *p = j->plan;
-    const int own_team = j->teams > 1;
-    worker w = {.plan = p, .team = j->team + (own_team ? s->number : 0), .stop = &j->stop, .watches = s->number == 0,
-                .a = j->a + s->number * p->a_bytes};
-    const int64_t first = own_team ? p->batch / j->threads * s->number + least(p->batch % j->threads, s->number) : 0;
-    const int64_t count = own_team ? p->batch / j->threads + (s->number < p->batch % j->threads) : p->batch;
-    for (int64_t i = first; i < first + count && !(own_team && stopped(&w)); i++) {
-        const matrices x = product_at(p, i);
-        if (p->by_strips) {
-            rows_by_strips(&w, &x);
-            continue;
-        }
-        for (int64_t jc = 0; jc < p->panels; jc += p->block_panels)
-            for (int64_t pc = 0; pc < p->k_blocks; pc += p->block_ks)
-                block_of_b(&w, &x, jc, least(p->block_panels, p->panels - jc), pc,
-                           least(p->block_ks, p->k_blocks - pc));
-    }
-    return NULL;
+    const job *j = context;
+    (void)phase;
+    return quotient(j->plan->batch, j->products);
 }
 
-/* Threads that compute whole products of a batch: each is a team. */
-static int64_t teams_of(const plan *p, int threads)
+static void product_by_strips(worker *w, const matrices *x)
+{
+    const plan *p = w->job->plan;
+    const int64_t step = strip_columns(p, 1), items = quotient(p->product->n, step);
+    for (int64_t i = 0; i < items; i++) strip_item(w, x, step, i);
+}
+
+static void product_by_blocks(worker *w, const team *t, const matrices *x)
+{
+    const int64_t blocks = blocks_of_product(w->job->plan);
+    for (int64_t b = 0; b < blocks && !stopped(w); b++) {
+        const block k = block_of(t, x, b);
+        for (int64_t i = 0; i < k.pack_groups * k.ks; i++) pack_item(w, &k, i);
+        for (int64_t i = 0; i < k.row_items * k.groups; i++) multiply_item(w, &k, i);
+    }
+}
+
+static void run_products(void *context, int thread, int64_t phase, int64_t item)
+{
+    job *j = context;
+    const plan *p = j->plan;
+    worker w = worker_of(j, thread);
+    const team alone = {j, 1, j->b + thread * p->buffers * p->b_bytes};
+    (void)phase;
+    for (int64_t i = item * j->products; i < least((item + 1) * j->products, p->batch) && !stopped(&w); i++) {
+        const matrices x = product_at(p, i);
+        if (p->by_strips)
+            product_by_strips(&w, &x);
+        else
+            product_by_blocks(&w, &alone, &x);
+    }
+}
+
+/* One product after the other, by all threads: a phase for each. */
+static int64_t items_of_strips(void *context, int64_t phase)
+{
+    const team *t = context;
+    const plan *p = t->job->plan;
+    (void)phase;
+    return quotient(p->product->n, strip_columns(p, t->members));
+}
+
+static void run_strips(void *context, int thread, int64_t phase, int64_t item)
+{
+    const team *t = context;
+    worker w = worker_of(t->job, thread);
+    const matrices x = product_at(t->job->plan, phase);
+    if (!stopped(&w)) strip_item(&w, &x, strip_columns(t->job->plan, t->members), item);
+}
+
+/* Phase i multiplies by block i - 1 of B, and packs block i: the blocks of one product after those of the other. */
+static block block_at(const team *t, int64_t index)
+{
+    const matrices x = product_at(t->job->plan, index / blocks_of_product(t->job->plan));
+    return block_of(t, &x, index);
+}
+
+static int64_t multiply_items(const team *t, int64_t phase)
+{
+    if (phase == 0) return 0;
+    const block k = block_at(t, phase - 1);
+    return k.row_items * k.groups;
+}
+
+static int64_t items_of_blocks(void *context, int64_t phase)
+{
+    const team *t = context;
+    const plan *p = t->job->plan;
+    const int64_t items = multiply_items(t, phase);
+    if (phase == p->batch * blocks_of_product(p)) return items;
+    const block k = block_at(t, phase);
+    return items + k.pack_groups * k.ks;
+}
+
+static void run_blocks(void *context, int thread, int64_t phase, int64_t item)
+{
+    const team *t = context;
+    worker w = worker_of(t->job, thread);
+    if (stopped(&w)) return;
+    const int64_t items = multiply_items(t, phase);
+    const block k = block_at(t, item < items ? phase - 1 : phase);
+    if (item < items)
+        multiply_item(&w, &k, item);
+    else
+        pack_item(&w, &k, item - items);
+}
+
+/* Whether each thread computes whole products of a batch. */
+static int divides_batch(const plan *p, int threads)
 {
     const pysimd_product *q = p->product;
+    if (threads == 1) return 1;
     const int small = (double)q->m * (double)q->n * (double)q->k < PRODUCT_OF_A_THREAD;
-    return small && p->batch >= threads && threads * p->buffers * p->b_bytes <= MOST_MEMORY ? threads : 1;
+    return small && p->batch >= threads && threads * p->buffers * p->b_bytes <= MOST_MEMORY;
 }
 
-/* At most those of the product; fewer where each would have less work than starting it takes (some 40 microseconds). */
+/* At most those of the product; fewer where each would have less work than waking it takes. */
 static int threads_of(const plan *p)
 {
     const pysimd_product *q = p->product;
     const double worth = (double)q->m * (double)q->n * (double)q->k * (double)p->batch / WORTH_A_THREAD;
-    const int bound = q->threads < 1 ? 1 : q->threads > MAX_THREADS ? MAX_THREADS : q->threads;
+    const int bound = q->threads < 1 ? 1 : q->threads > PYSIMD_MAX_THREADS ? PYSIMD_MAX_THREADS : q->threads;
     return worth >= bound ? bound : worth < 2 ? 1 : (int)worth;
 }
 
 int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *product)
 {
     const plan p = plan_of(kernel, product);
-    const int threads = threads_of(&p);
-    team teams[MAX_THREADS];
-    job j = {.plan = &p, .gate = PTHREAD_MUTEX_INITIALIZER, .teams = teams_of(&p, threads), .team = teams};
-    const int64_t b_bytes = p.buffers * p.b_bytes;
-    buffer *memory = take(j.teams * b_bytes + threads * p.a_bytes);
+    const int threads = threads_of(&p), by_products = divides_batch(&p, threads);
+    const int64_t b_bytes = (by_products ? threads : 1) * p.buffers * p.b_bytes;
+    buffer *memory = take(b_bytes + threads * p.a_bytes);
     if (!memory) return -1;
-    j.a = memory->data + j.teams * b_bytes;
-    for (int64_t t = 0; t < j.teams; t++) {
-        char *b = memory->data + t * b_bytes;
-        teams[t] = (team){.members = 1, .b = {b, b + (p.buffers - 1) * p.b_bytes}};
-    }
-
-    pthread_t ids[MAX_THREADS];
-    seat seats[MAX_THREADS];
-    j.threads = 1; /* the system may refuse some */
-    pthread_mutex_lock(&j.gate);
-    for (int t = 1; t < threads; t++) {
-        seats[j.threads] = (seat){&j, j.threads};
-        if (pthread_create(&ids[j.threads], NULL, work, &seats[j.threads]) == 0) j.threads++;
-    }
-    if (j.teams == 1) teams[0].members = j.threads;
-    pthread_mutex_unlock(&j.gate);
-    work(&(seat){&j, 0});
-    for (int t = 1; t < j.threads; t++) pthread_join(ids[t], NULL);
+    job j = {.plan = &p, .b = memory->data, .a = memory->data + b_bytes,
+             .products = quotient(p.batch, threads * PARTS_A_THREAD)};
+    team t = {&j, threads, j.b};
+    if (by_products)
+        pysimd_run(&(pysimd_work){&j, 1, items_of_products, run_products}, threads);
+    else if (p.by_strips)
+        pysimd_run(&(pysimd_work){&t, p.batch, items_of_strips, run_strips}, threads);
+    else
+        pysimd_run(&(pysimd_work){&t, p.batch * blocks_of_product(&p) + 1, items_of_blocks, run_blocks}, threads);
     give_back(memory);
     return j.stop ? PYSIMD_INTERRUPTED : 0;
 }

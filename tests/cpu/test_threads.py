@@ -1,8 +1,11 @@
-"""Threads: the same bits for any number of them and any place in a batch; calls from many threads; fork after use."""
+"""Threads: the same bits for any number of them and any place in a batch; calls from many threads; the pool: fork,
+signals, sharing, refused threads."""
 
 import os
+import signal
+import subprocess
+import sys
 import threading
-import warnings
 
 import numpy as np
 import pytest
@@ -93,23 +96,164 @@ def test_eight_threads_call_at_once(rng):
     assert wrong == []
 
 
+# --- the pool of threads ---
+
+LINUX = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="reads /proc/self/task")
+
+OPERANDS = """
+import os, resource, signal, sys, threading, time, warnings
+import numpy as np
+import pysimd
+
+warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of a fork in a process with threads
+rng = np.random.default_rng(0)
+a, b = rng.standard_normal((64, 16, 16), np.float32), rng.standard_normal((64, 16, 16), np.float32)
+x, y = rng.standard_normal((300, 700), np.float32), rng.standard_normal((700, 200), np.float32)
+batch, large = pysimd.matmul(a, b, threads=1).tobytes(), pysimd.matmul(x, y, threads=1).tobytes()
+
+def right(threads):
+    return pysimd.matmul(a, b, threads=threads).tobytes() == batch and (
+        pysimd.matmul(x, y, threads=threads).tobytes() == large
+    )
+
+def tasks():
+    return set(os.listdir("/proc/self/task"))
+"""
+
+
+def output(code, *command):
+    """What a process that runs ``code`` after OPERANDS prints; it must end well."""
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*command, sys.executable, "-c", OPERANDS + code], capture_output=True, text=True, timeout=100, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-def test_fork_after_use(rng):
-    """A child made after threads were used starts its own."""
-    a, b = pair(rng, "f32", (64,), 16, 16, 16)
-    expected = pysimd.matmul(a, b, threads=2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of the threads of NumPy's BLAS
-        child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            same = pysimd.matmul(a, b, threads=2).tobytes() == expected.tobytes()
-            status = 0 if same and pysimd.matmul(a, b).tobytes() == expected.tobytes() else 2
-        finally:
-            os._exit(status)
+def test_fork_after_use():
+    """A child starts threads of its own, and so does its child; each ends in the ordinary way."""
+    code = """
+assert right(3)
+generation = 0
+for _ in range(2):
+    child = os.fork()
+    if child:
+        break
+    generation += 1
+    assert right(1) and right(3) and right(4)
+if child:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert pysimd.matmul(a, b, threads=2).tobytes() == expected.tobytes()
+assert right(3)
+if generation == 0:
+    print("right")
+"""
+    assert output(code) == ["right"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_fork_during_calls():
+    """Whatever the threads of the parent do at the time of the fork, those of the child work."""
+    code = f"""
+done = threading.Event()
+wrong = []
+def work():
+    while not done.is_set():
+        if not right(3):
+            wrong.append(1)
+threads = [threading.Thread(target=work) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for _ in range({5 if QUICK else 30}):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        os._exit(0 if right(3) else 1)
+    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
+        wrong.append(2)
+done.set()
+for thread in threads:
+    thread.join()
+print(wrong)
+"""
+    assert output(code) == ["[]"]
+
+
+@LINUX
+def test_calls_at_the_same_time_share_the_threads():
+    """Eight calls that ask for three threads have two more than their own between them, asleep or awake."""
+    code = """
+before = len(tasks())
+wrong = []
+def work(number):
+    for i in range(40):
+        if not right(1 + (number + i) % 3):
+            wrong.append(number)
+        if i % 10 == 0:
+            time.sleep(0.002)
+threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+time.sleep(0.05)
+print(wrong, len(tasks()) - before, right(3))
+"""
+    assert output(code) == ["[]", "2", "True"]
+
+
+@LINUX
+def test_signals_are_for_other_threads():
+    """A worker blocks all signals but those of its own faults."""
+    code = """
+before = tasks()
+assert right(3)
+for task in tasks() - before:
+    status = dict(line.split(":", 1) for line in open(f"/proc/self/task/{task}/status"))
+    blocked = int(status["SigBlk"], 16)
+    names = [s.name for s in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM, signal.SIGSEGV) if blocked >> (s - 1) & 1]
+    print(*names)
+"""
+    assert output(code) == ["SIGINT", "SIGTERM", "SIGALRM"] * 2
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no setitimer")
+def test_a_call_in_a_signal_handler():
+    """It is answered while the interrupted product holds the threads."""
+    code = """
+calls = []
+signal.signal(signal.SIGALRM, lambda *_: calls.append(right(2)))
+wide = np.broadcast_to(np.float32(1), (3000, 6000))
+pysimd.matmul(wide[:, :3000], wide[:3000, :3000], threads=2)
+signal.setitimer(signal.ITIMER_REAL, 0.01, 0.05)
+result = pysimd.matmul(wide, wide.T, threads=2)
+signal.setitimer(signal.ITIMER_REAL, 0)
+print((result == 6000).all(), len(calls) > 0, all(calls))
+"""
+    assert output(code) == ["True"] * 3
+
+
+@LINUX
+def test_refused_threads():
+    """Stacks of 32 GiB, and addresses for 8: the system creates no thread, and the bits are the same."""
+    import resource
+
+    if "libasan" in os.environ.get("LD_PRELOAD", ""):
+        pytest.skip("the address sanitizer needs more addresses")
+    if resource.getrlimit(resource.RLIMIT_STACK)[1] != resource.RLIM_INFINITY:
+        pytest.skip("the limit on stacks cannot be raised")
+    code = """
+before = len(tasks())
+try:
+    threading.Thread(target=int).start()
+    print("not refused")
+except RuntimeError:
+    print(right(2), right(4), len(tasks()) - before)
+"""
+    limit = "import os, resource, sys; resource.setrlimit(resource.RLIMIT_STACK, (32 << 30, -1)); "
+    limit += "resource.setrlimit(resource.RLIMIT_AS, (8 << 30, -1)); os.execv(sys.argv[1], sys.argv[1:])"
+    assert output(code, sys.executable, "-c", limit) == ["True", "True", "0"]
 
 
 def test_the_gil_is_released(rng):

@@ -1,0 +1,226 @@
+/* threads.c: see threads.h. Compiled for the baseline processor.
+ *
+ * A pool: threads are created by the first call that needs them, then wait for the next call, SPIN_NS in a loop and
+ * after that asleep. There are as many as the largest call asked for, so calls at the same time share them and do not
+ * start more. The caller wakes its threads and begins at once; it never waits for a thread that has not begun.
+ *
+ * On a virtual machine (Zen 3), a thread in the loop begins after 0.3 microseconds, a sleeping one after 9 to 30, and
+ * waking it takes the caller 10 to 20. Creating and joining a thread takes 35.
+ */
+#include "threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    CACHE_LINE = 64,
+    SPIN_NS = 100 * 1000,
+    SPINS = 1000, /* of a thread that waits for the end of a phase; then it yields the processor */
+    ITEM_BITS = 28,
+};
+_Static_assert(PYSIMD_MAX_ITEMS == 1 << ITEM_BITS, "an item's number has ITEM_BITS bits");
+
+static void relax(void)
+{
+#ifdef __SSE2__
+    __builtin_ia32_pause();
+#endif
+}
+
+static void wait_a_little(int *spins)
+{
+    if (++*spins < SPINS)
+        relax();
+    else
+        sched_yield();
+}
+
+/* --- the items of a call --- */
+
+typedef struct {
+    const pysimd_work *work;
+    _Alignas(CACHE_LINE) _Atomic int64_t next; /* phase << ITEM_BITS | item; the item may be past the last one */
+    _Alignas(CACHE_LINE) _Atomic int64_t ended; /* items of this phase */
+} call;
+
+static void take_items(call *c, int thread)
+{
+    const pysimd_work *w = c->work;
+    for (;;) {
+        const int64_t next = atomic_fetch_add(&c->next, 1);
+        const int64_t phase = next >> ITEM_BITS, item = next & (PYSIMD_MAX_ITEMS - 1);
+        if (phase >= w->phases) return;
+        const int64_t items = w->items(w->context, phase);
+        if (item < items) {
+            w->run(w->context, thread, phase, item);
+            if (atomic_fetch_add(&c->ended, 1) + 1 == items) {
+                atomic_store(&c->ended, 0);
+                atomic_store(&c->next, (phase + 1) << ITEM_BITS);
+            }
+        } else {
+            for (int spins = 0; atomic_load(&c->next) >> ITEM_BITS == phase;) wait_a_little(&spins);
+        }
+    }
+}
+
+static void run_alone(const pysimd_work *w)
+{
+    for (int64_t phase = 0; phase < w->phases; phase++) {
+        const int64_t items = w->items(w->context, phase);
+        for (int64_t item = 0; item < items; item++) w->run(w->context, 0, phase, item);
+    }
+}
+
+/* --- the pool --- */
+
+typedef struct {
+    _Alignas(CACHE_LINE) call *_Atomic call; /* NULL: none; what the caller asks for; or one of the two below */
+    _Atomic int asleep;
+    int taken;  /* by a caller */
+    int number; /* in the call */
+    pthread_t id;
+    pthread_mutex_t mutex;
+    pthread_cond_t wake;
+} worker;
+
+static call running, quit; /* a worker has begun; a worker has to end */
+
+static struct {
+    pthread_mutex_t mutex; /* of what follows, and of `taken` of all workers */
+    worker workers[PYSIMD_MAX_THREADS - 1];
+    int count, closed;
+    pid_t process;
+} pool = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static call *next_call(worker *w)
+{
+    enum { CHECKS = 16 };
+    call *found;
+    const int64_t end = now_ns() + SPIN_NS;
+    do {
+        for (int i = 0; i < CHECKS; i++, relax())
+            if ((found = atomic_load(&w->call))) return found;
+    } while (now_ns() < end);
+    pthread_mutex_lock(&w->mutex);
+    atomic_store(&w->asleep, 1);
+    while (!(found = atomic_load(&w->call))) pthread_cond_wait(&w->wake, &w->mutex);
+    atomic_store(&w->asleep, 0);
+    pthread_mutex_unlock(&w->mutex);
+    return found;
+}
+
+static void *serve(void *argument)
+{
+    worker *w = argument;
+    for (;;) {
+        call *c = next_call(w);
+        if (c == &quit) return NULL;
+        if (!atomic_compare_exchange_strong(&w->call, &c, &running)) continue; /* the caller has not waited */
+        take_items(c, w->number);
+        atomic_store(&w->call, NULL);
+    }
+}
+
+static void ask(worker *w, call *c)
+{
+    atomic_store(&w->call, c);
+    if (!atomic_load(&w->asleep)) return;
+    pthread_mutex_lock(&w->mutex);
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->mutex);
+}
+
+/* Returns when the worker has nothing to do with the call any more. */
+static void release(worker *w, call *c)
+{
+    if (atomic_compare_exchange_strong(&w->call, &c, NULL)) return;
+    for (int spins = 0; atomic_load(&w->call);) wait_a_little(&spins);
+}
+
+/* Fork copies the calling thread alone: the child has no workers. */
+static void before_fork(void) { pthread_mutex_lock(&pool.mutex); }
+static void after_fork(void) { pthread_mutex_unlock(&pool.mutex); }
+static void after_fork_in_child(void)
+{
+    pool.count = 0;
+    pthread_mutex_unlock(&pool.mutex);
+}
+
+/* Creates the next worker. It blocks all signals but those that its own instructions raise. */
+static int create(worker *w)
+{
+    if (pool.process == 0 && pthread_atfork(before_fork, after_fork, after_fork_in_child)) return 0;
+    pool.process = getpid();
+    sigset_t blocked, old;
+    sigfillset(&blocked);
+    sigdelset(&blocked, SIGSEGV), sigdelset(&blocked, SIGBUS), sigdelset(&blocked, SIGILL), sigdelset(&blocked, SIGFPE);
+    *w = (worker){.taken = 0};
+    pthread_mutex_init(&w->mutex, NULL), pthread_cond_init(&w->wake, NULL);
+    pthread_sigmask(SIG_SETMASK, &blocked, &old);
+    const int created = pthread_create(&w->id, NULL, serve, w) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pool.count += created;
+    return created;
+}
+
+/* Takes at most `most` workers that no other call has. */
+static int take(worker **taken, int most)
+{
+    int count = 0;
+    pthread_mutex_lock(&pool.mutex);
+    for (int i = 0; count < most && !pool.closed; i++) {
+        worker *w = &pool.workers[i];
+        if (i == pool.count && (i >= most || !create(w))) break;
+        if (!w->taken) w->taken = 1, taken[count++] = w;
+    }
+    pthread_mutex_unlock(&pool.mutex);
+    return count;
+}
+
+static void give_back(worker **taken, int count)
+{
+    pthread_mutex_lock(&pool.mutex);
+    for (int i = 0; i < count; i++) taken[i]->taken = 0;
+    pthread_mutex_unlock(&pool.mutex);
+}
+
+/* At exit, workers that wait are ended and joined: no thread and none of its memory is left behind. */
+__attribute__((destructor)) static void close_pool(void)
+{
+    if (pool.process != getpid()) return;
+    pthread_mutex_lock(&pool.mutex);
+    pool.closed = 1;
+    for (int i = 0; i < pool.count; i++)
+        if (!pool.workers[i].taken) ask(&pool.workers[i], &quit), pthread_join(pool.workers[i].id, NULL);
+    pthread_mutex_unlock(&pool.mutex);
+}
+
+void pysimd_run(const pysimd_work *work, int threads)
+{
+    worker *taken[PYSIMD_MAX_THREADS - 1];
+    const int others = threads > PYSIMD_MAX_THREADS ? PYSIMD_MAX_THREADS - 1 : threads - 1;
+    const int count = others > 0 ? take(taken, others) : 0;
+    if (count == 0) {
+        run_alone(work);
+        return;
+    }
+    call c = {.work = work};
+    for (int i = 0; i < count; i++) {
+        taken[i]->number = i + 1;
+        ask(taken[i], &c);
+    }
+    take_items(&c, 0);
+    for (int i = 0; i < count; i++) release(taken[i], &c);
+    give_back(taken, count);
+}

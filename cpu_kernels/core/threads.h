@@ -1,0 +1,26 @@
+/* threads.h: the threads of this process, and work that is divided among them. */
+#ifndef PYSIMD_THREADS_H
+#define PYSIMD_THREADS_H
+
+#include <stdint.h>
+
+enum {
+    PYSIMD_MAX_THREADS = 256,
+    PYSIMD_MAX_ITEMS = 1 << 28, /* of a phase */
+};
+
+/* Items that threads take one after the other, in phases: an item of a phase begins after all items of the phase before
+ * it have ended. Which thread takes an item is not defined. */
+typedef struct {
+    void *context;
+    int64_t phases;
+    int64_t (*items)(void *context, int64_t phase); /* in a phase: 1 or more */
+    void (*run)(void *context, int thread, int64_t phase, int64_t item); /* thread: 0, the caller's, to threads - 1 */
+} pysimd_work;
+
+/* Runs all items, on at most `threads` threads, of which the calling one is the first. There are fewer where other
+ * calls have taken them or the system refuses them; a thread that is not awake before the last item has been taken takes
+ * no part. Any thread may call this, also from `run`, and also a child after fork. */
+void pysimd_run(const pysimd_work *work, int threads);
+
+#endif
