@@ -28,7 +28,8 @@ static PyObject *kernels;       /* dict: name or MicroKernel to the number of a 
 static int type_numbers[TYPES][3]; /* NumPy's, of A, B and C; -1: not offered by dtype */
 static struct { /* backends/cpu/dispatch.py has their values and the reasons */
     int threads;         /* of large work, unless the call says how many */
-    double thread_ns;    /* work that is worth a thread */
+    double thread_ns;    /* work that is worth a thread, if it is awake */
+    double wake_ns;      /* work that is worth waking a thread */
     double gil_ns;       /* the GIL is released for longer work */
     double stream_bytes; /* larger results are written by non-temporal stores */
 } limits;
@@ -320,7 +321,7 @@ static void fill_product(plan *p, const pysimd_kernel *kernel, int flags)
     q->c = p->out.data, q->rs_c = p->out.rs / p->out.size;
     merge_batch(p);
     q->flags = flags | (flags & PYSIMD_ZERO && can_stream(p, kernel) ? PYSIMD_STREAM : 0);
-    q->threads = 1;
+    q->threads = q->woken = 1;
     q->interrupted = NULL;
     if (kernel->form == GEMV && q->m == 1 && q->n > 1) exchange_operands(q);
 }
@@ -363,6 +364,11 @@ static int interrupted(void *context)
     s->state = PyEval_SaveThread();
     s->next = now + SIGNALS_EVERY_NS;
     return raised;
+}
+
+static int default_threads(double ns)
+{
+    return ns > 0 ? pysimd_threads_for(ns, limits.thread_ns, limits.threads) : 1;
 }
 
 /* The multiplication, which takes about `ns`, and the scaling if there is one; without the GIL if it takes longer than
@@ -442,7 +448,8 @@ static PyObject *multiply(const request *r)
     p.product.alpha = f->alpha, p.product.beta = f->beta;
     const pysimd_scaling scaling = in_place ? (pysimd_scaling){0} : scaling_of(r, &p, kernel, &p.out, &target);
     const double ns = estimate(&p, kernel);
-    p.product.threads = r->threads ? r->threads : ns > 0 ? pysimd_threads_for(ns, limits.thread_ns, limits.threads) : 1;
+    p.product.threads = r->threads ? r->threads : default_threads(ns);
+    p.product.woken = r->threads ? 0 : pysimd_threads_for(ns, limits.wake_ns, limits.threads);
     if (compute(kernel, &p.product, ns, in_place ? NULL : &scaling)) goto failed;
     if (product != result) Py_DECREF(product);
     return (PyObject *)result;
@@ -650,7 +657,7 @@ static PyObject *door_threads(PyObject *self, PyObject *args)
     const pysimd_sizes size = pysimd_element_sizes[kernel->types];
     p.a.size = size.a, p.b.size = size.b, p.out.size = size.c;
     const double ns = estimate(&p, kernel);
-    return PyLong_FromLong(ns > 0 ? pysimd_threads_for(ns, limits.thread_ns, limits.threads) : 1);
+    return PyLong_FromLong(default_threads(ns));
 }
 
 static PyObject *door_start(PyObject *self, PyObject *args)
@@ -675,7 +682,8 @@ static PyObject *door_start(PyObject *self, PyObject *args)
 static PyObject *door_set_limits(PyObject *self, PyObject *args)
 {
     (void)self;
-    if (!PyArg_ParseTuple(args, "iddd", &limits.threads, &limits.thread_ns, &limits.gil_ns, &limits.stream_bytes))
+    if (!PyArg_ParseTuple(args, "idddd", &limits.threads, &limits.thread_ns, &limits.wake_ns, &limits.gil_ns,
+                          &limits.stream_bytes))
         return NULL;
     Py_RETURN_NONE;
 }
@@ -688,7 +696,7 @@ static PyMethodDef functions[] = {
     {"bind", (PyCFunction)(void *)door_bind, METH_FASTCALL, "bind(kernel, a, b, c, operands)"},
     {"threads", door_threads, METH_VARARGS, "threads(kernel, m, n, k, batch)"},
     {"start", door_start, METH_VARARGS, "start(kernels, dtypes)"},
-    {"set_limits", door_set_limits, METH_VARARGS, "set_limits(threads, thread_ns, gil_ns, stream_bytes)"},
+    {"set_limits", door_set_limits, METH_VARARGS, "set_limits(threads, thread_ns, wake_ns, gil_ns, stream_bytes)"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -7,7 +7,7 @@
  *
  *   start(kernels, dtypes)   kernels: dict of names and MicroKernel objects to rows of the table; dtypes: tuples
  *                            (types, a, b, c) of NumPy's type numbers
- *   set_limits(threads, thread_ns, gil_ns, stream_bytes)
+ *   set_limits(threads, thread_ns, wake_ns, gil_ns, stream_bytes)
  *   matmul(a, b, out, kernel, threads)
  *   gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads)
  *   call(kernel, a, b, c, out)            c + a @ b by one kernel

@@ -23,7 +23,7 @@ typedef struct {
     int ndim;
     int64_t shape[PYSIMD_MAX_DIMS], batch_a[PYSIMD_MAX_DIMS], batch_b[PYSIMD_MAX_DIMS], batch_c[PYSIMD_MAX_DIMS];
     int flags;
-    int threads;
+    int threads, woken; /* of pysimd_run; less than 1 and more than PYSIMD_MAX_THREADS are allowed */
     double alpha, beta;
     int (*interrupted)(void *context); /* NULL, or asked in between by the calling thread: nonzero ends the product */
     void *context;

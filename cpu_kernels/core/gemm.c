@@ -41,7 +41,7 @@ enum {
     MOST_ROW_ITEMS = 1 << 24,     /* blocks of rows of A */
     LARGEST_TILE = 16 * 32 * 4,   /* bytes */
     PRODUCT_OF_A_THREAD = 1 << 25, /* smaller products of a batch, in multiply-adds, are computed by one thread each */
-    WORTH_A_THREAD = 1 << 21,     /* multiply-adds */
+    WORTH_A_THREAD = 1 << 20,     /* multiply-adds */
     STRIP_K = 8,                  /* rows of B that a strip of tiles reads at a time */
     STRIP_PANELS = 64,            /* tiles of a strip, side by side */
     STRIP_COLUMNS = 4096,         /* of C that a thread computes at a time: its accumulators stay in L2 */
@@ -517,7 +517,8 @@ static int divides_batch(const plan *p, int threads)
     return small && p->batch >= threads && threads * p->buffers * p->b_bytes <= MOST_MEMORY;
 }
 
-/* At most those of the product; fewer where each would have less work than waking it takes. */
+/* At most those of the product; fewer where a product is too small to be divided among them: from 128 x 128 x 128 on,
+ * two were faster than one (1.3 to 1.6 times), below they were not. */
 static int threads_of(const plan *p)
 {
     const pysimd_product *q = p->product;
@@ -537,11 +538,11 @@ int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *product)
              .products = quotient(p.batch, threads * PARTS_A_THREAD)};
     team t = {&j, threads, j.b};
     if (by_products)
-        pysimd_run(&(pysimd_work){&j, 1, items_of_products, run_products}, threads);
+        pysimd_run(&(pysimd_work){&j, 1, items_of_products, run_products}, threads, product->woken);
     else if (p.by_strips)
-        pysimd_run(&(pysimd_work){&t, p.batch, items_of_strips, run_strips}, threads);
+        pysimd_run(&(pysimd_work){&t, p.batch, items_of_strips, run_strips}, threads, product->woken);
     else
-        pysimd_run(&(pysimd_work){&t, p.batch * blocks_of_product(&p) + 1, items_of_blocks, run_blocks}, threads);
+        pysimd_run(&(pysimd_work){&t, p.batch * blocks_of_product(&p) + 1, items_of_blocks, run_blocks}, threads, product->woken);
     give_back(memory);
     return j.stop ? PYSIMD_INTERRUPTED : 0;
 }

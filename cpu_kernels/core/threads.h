@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 enum {
-    PYSIMD_MAX_THREADS = 256,
+    PYSIMD_MAX_THREADS = 256, /* of a call */
     PYSIMD_MAX_ITEMS = 1 << 28, /* of a phase */
 };
 
@@ -18,9 +18,10 @@ typedef struct {
     void (*run)(void *context, int thread, int64_t phase, int64_t item); /* thread: 0, the caller's, to threads - 1 */
 } pysimd_work;
 
-/* Runs all items, on at most `threads` threads, of which the calling one is the first. There are fewer where other
- * calls have taken them or the system refuses them; a thread that is not awake before the last item has been taken takes
- * no part. Any thread may call this, also from `run`, and also a child after fork. */
-void pysimd_run(const pysimd_work *work, int threads);
+/* Runs all items, on at most `threads` threads, of which the calling one is the first. Threads that sleep are woken for
+ * the first `woken` (0: for all). There are fewer where other calls have taken them or the system refuses them; a thread
+ * that has not begun before the last item is taken takes no part. Any thread may call this, also from `run`, and also a
+ * child after fork. */
+void pysimd_run(const pysimd_work *work, int threads, int woken);
 
 #endif

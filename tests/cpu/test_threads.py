@@ -209,6 +209,7 @@ def test_signals_are_for_other_threads():
     code = """
 before = tasks()
 assert right(3)
+time.sleep(0.1)  # a new thread blocks all signals until it has begun
 for task in tasks() - before:
     status = dict(line.split(":", 1) for line in open(f"/proc/self/task/{task}/status"))
     blocked = int(status["SigBlk"], 16)

@@ -17,9 +17,12 @@ class Limits(NamedTuple):
 
     Attributes:
         threads: threads of large work, unless the call says how many.
-        thread_ns: nanoseconds of work that are worth a thread. Starting and joining one takes some 20 microseconds, on
-            a virtual machine 100: at 75 microseconds a thread, batches of 1x31 by 31x31 double took 289 ns a product
-            on two threads and 178 on one.
+        thread_ns: nanoseconds of work that are worth a thread that is awake, as after a call less than 100 microseconds
+            ago. Measured on a Zen 3, a virtual machine: two threads took as long as one for 30 microseconds of work,
+            and 1.3 to 1.6 times less for 45.
+        wake_ns: nanoseconds of work that are worth waking a thread, which there takes up to 100 microseconds: after 2
+            milliseconds of sleep, two threads took 1.5 times as long as one for 110 microseconds of work, and 1.2
+            times less for 340.
         gil_ns: the GIL is released for longer work. Next to a busy Python thread, a call that releases it
             waits up to 5 milliseconds to acquire it again, so short calls do not release it.
         stream_bytes: larger results are written by non-temporal stores, where their rows are as wide as the kernel's
@@ -29,7 +32,8 @@ class Limits(NamedTuple):
     """
 
     threads: int
-    thread_ns: float = 250_000
+    thread_ns: float = 25_000
+    wake_ns: float = 250_000
     gil_ns: float = 20_000
     stream_bytes: float = 16 << 20
 
