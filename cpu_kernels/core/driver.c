@@ -223,7 +223,10 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     d.units = d.by_rows ? (product->m + d.tile - 1) / d.tile : batch;
     if (d.units < threads) threads = (int)d.units;
     if (threads < 1) threads = 1;
-    d.parts = threads == 1 ? 1 : threads * PARTS_A_THREAD < d.units ? threads * PARTS_A_THREAD : d.units;
+    /* Of a vector times a matrix, parts are columns: the rows of the matrix are read in long pieces. */
+    const int whole = threads == 1 || (d.by_rows && kernel->form == GEMV);
+    const int64_t wanted = whole ? threads : threads * PARTS_A_THREAD;
+    d.parts = wanted < d.units ? wanted : d.units;
 
     /* Memory is allocated before the first byte of C is written. */
     d.scratch_bytes = staging_of(&d.whole, product->ndim ? product->shape[product->ndim - 1] : 1).total;

@@ -326,7 +326,8 @@ static void multiply_item(worker *w, const block *x, int64_t item)
  * down a column of B touches another page, and the same few sets of the caches, in every step. So a strip of tiles runs
  * along STRIP_K rows of B, which are read from left to right, and its accumulators are in `sums` in between. The terms
  * are added in the same order as by one tile (PYSIMD_CHAIN). 8 x 4096 x 4096 on a Zen 3, GFLOP/s: 35 like this, 19 with
- * B packed, 23 with the accumulators in C itself, whose rows alias; 26 with the next tiles prefetched. */
+ * B packed, 23 with the accumulators in C itself, whose rows alias; 26 with the next tiles prefetched; 28 and 31 with
+ * 256 and 512 columns at a time, whose accumulators are in L1, for B is then read in short pieces. */
 static void strip(const plan *p, const char *a, const char *b, int64_t columns, k_block k, char *sums, int64_t rs_sums)
 {
     const pysimd_kernel *kernel = p->kernel;
