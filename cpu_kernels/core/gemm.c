@@ -538,12 +538,14 @@ int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *product)
     job j = {.plan = &p, .b = memory->data, .a = memory->data + b_bytes,
              .products = quotient(p.batch, threads * PARTS_A_THREAD)};
     team t = {&j, threads, j.b};
+    pysimd_work work;
     if (by_products)
-        pysimd_run(&(pysimd_work){&j, 1, items_of_products, run_products}, threads, product->woken);
+        work = (pysimd_work){&j, 1, items_of_products, run_products};
     else if (p.by_strips)
-        pysimd_run(&(pysimd_work){&t, p.batch, items_of_strips, run_strips}, threads, product->woken);
+        work = (pysimd_work){&t, p.batch, items_of_strips, run_strips};
     else
-        pysimd_run(&(pysimd_work){&t, p.batch * blocks_of_product(&p) + 1, items_of_blocks, run_blocks}, threads, product->woken);
+        work = (pysimd_work){&t, p.batch * blocks_of_product(&p) + 1, items_of_blocks, run_blocks};
+    pysimd_run(&work, threads, product->woken);
     give_back(memory);
     return j.stop ? PYSIMD_INTERRUPTED : 0;
 }

@@ -177,8 +177,8 @@ static int create(worker *w)
     return created;
 }
 
-/* Takes at most `most` workers that no other call has. Of these, `woken` may be asleep or new; all may where a call ended
- * just before. */
+/* Takes at most `most` workers that no other call has. Of these, `woken` may be asleep or new; all may, where a call
+ * ended just before. */
 static int take(worker **taken, int most, int woken)
 {
     int count = 0;

@@ -19,9 +19,9 @@ typedef struct {
 } pysimd_work;
 
 /* Runs all items, on at most `threads` threads, of which the calling one is the first. Threads that sleep are woken for
- * the first `woken` (0: for all). There are fewer where other calls have taken them or the system refuses them; a thread
- * that has not begun before the last item is taken takes no part. Any thread may call this, also from `run`, and also a
- * child after fork. */
+ * the first `woken` (0: for all). There are fewer where other calls have taken them or the system refuses them; a
+ * thread that has not begun before the last item is taken takes no part. Any thread may call this, also from `run`, and
+ * also a child after fork. */
 void pysimd_run(const pysimd_work *work, int threads, int woken);
 
 #endif
