@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from pysimd.cli.options import add_plot, add_seconds, add_selection, selected
-from pysimd.cli.output import check_output, say_written
+from pysimd.cli.output import check_output, say, say_written
 from pysimd.errors import OptionError
 from pysimd.report.ratio_table import ratio_table
 from pysimd.report.report import compare
@@ -37,6 +37,7 @@ def execute(options) -> int:
         seconds=options.seconds,
         targets=options.targets,
         fresh=options.fresh,
+        say=say,
     )
     print(found.to_json() if options.json else ratio_table(found.rows))
     if options.plot is not None:
