@@ -28,6 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(options) -> int:
     if options.targets and not options.count:
         raise OptionError("--target says what is counted: add --count")
+    if options.rooflines is not None and not (options.count and options.measure):
+        raise OptionError("--rooflines draws what was counted and measured: add --count --measure")
     check_output(options.plot, plot=True)
     check_output(options.rooflines, plot=True)
     found = compare(

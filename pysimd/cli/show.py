@@ -50,7 +50,7 @@ def execute(options) -> int:
 def _inspected(kernel: MicroKernel | Rung, target: str | None) -> tuple[Inspection | None, str]:
     """The hot loop, or what is missing to read it."""
     try:
-        with said_when_slow(f"compiling {kernel.name} ..."):
+        with said_when_slow(f"reading the code of {kernel.name} ..."):
             return inspect(kernel, target=target), ""
     except UnavailableError as error:
         return None, str(error)

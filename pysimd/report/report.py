@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -58,6 +58,8 @@ class Report:
             version, rows, machine = data["schema_version"], data["rows"], data["machine"]
             made = tuple(Row(**{key: value for key, value in row.items() if key in names}) for row in rows)
             peaks = tuple(Peaks.from_dict(found) for found in data.get("peaks", ()))
+            _need(_COUNTS, (row.counted for row in made if row.counted is not None))
+            _need(("name", "available", "device", "reason"), machine.values())
         except (KeyError, TypeError, AttributeError) as error:
             raise OptionError(f"not a report: expected the JSON of `pysimd ratio --json` ({error!r})") from error
         if version != SCHEMA_VERSION:
@@ -157,6 +159,17 @@ def machine() -> dict[str, Any]:
     """The backends of this machine as plain data, by name."""
     return {backend.name: asdict(backend) for backend in registry.backends()}
 
+
+def _need(keys: Iterable[str], documents: Iterable[dict[str, Any]]) -> None:
+    """KeyError for the first key that one of the documents lacks."""
+    for found in documents:
+        for key in keys:
+            found[key]
+
+
+_COUNTS = ("target", "macs", "multiply_adds", "load_instructions", "load_elements", "element_bytes", "element_ratio")
+_COUNTS += ("instruction_ratio", "stores", "moves", "spills", "registers", "registers_there_are", "agrees", "remark")
+"""What the page shows of ``Inspection.counts()``."""
 
 _ARCHITECTURES = {"cuda": "sm_", "hip": "gfx"}
 

@@ -160,6 +160,17 @@ def test_json_that_is_not_a_report(data):
         report.Report.from_dict(data)
 
 
+@pytest.mark.parametrize("what", ["counted", "machine"])
+def test_a_damaged_report(made, what):
+    data = json.loads(made.to_json())
+    if what == "counted":
+        del data["rows"][0]["counted"]["multiply_adds"]
+    else:
+        data["machine"] = None
+    with pytest.raises(pysimd.OptionError, match="not a report"):
+        report.Report.from_dict(data)
+
+
 def test_report_of_another_version(made):
     with pytest.raises(pysimd.OptionError, match="schema_version 99"):
         report.Report.from_dict({**made.to_dict(), "schema_version": 99})
