@@ -18,6 +18,8 @@ import numpy as np
 
 import pysimd
 from pysimd.bench import blas
+from pysimd.report import plots
+from pysimd.report.drawing import Drawing
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -123,6 +125,12 @@ def write(machine: dict[str, Any], out: Path | None, **sections) -> None:
 def read(name: str) -> dict[str, Any]:
     """The document that is recorded under a name."""
     return json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def draw(pictures: dict[str, Drawing]) -> None:
+    """Write drawings under their names."""
+    for name, drawing in pictures.items():
+        plots.save(drawing, RESULTS / name)
 
 
 # --- pages ---

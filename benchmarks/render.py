@@ -1,21 +1,22 @@
 """Make README's table and the plot from recorded results: ``python benchmarks/render.py``.
 
 Reads cpu.json (made by ``python benchmarks/cpu.py --out benchmarks/results/cpu.json``) and, for tiles, cpu_quiet.json
-(the same on a machine with no other work) in benchmarks/results; writes cpu_batched.png there and the text between the
+(the same on a machine with no other work) in benchmarks/results; writes cpu_batched.svg there and the text between the
 markers ``bench:begin`` and ``bench:end`` of README.md.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import record
 
 import pysimd
+from pysimd.report.axes import Axis, label
+from pysimd.report.drawing import SERIES, Dot, Drawing, Line, Shape, Text, text_width
 
 PAGE = record.ROOT / "README.md"
-PLOT = record.RESULTS / "cpu_batched.png"
+PICTURE = "cpu_batched.svg"
 
 
 def short(name: str) -> str:
@@ -56,7 +57,7 @@ def batched(document: dict[str, Any]) -> list[str]:
         f"pysimd.matmul(out=) {calls['pysimd.matmul(out=)']:.0f} ns, "
         f"a bound kernel {calls['pysimd bound']:.0f} ns.",
         "",
-        f"![time per product](benchmarks/results/{PLOT.name})",
+        f"![time per product](benchmarks/results/{PICTURE})",
     ]
 
 
@@ -89,31 +90,35 @@ def features(machine) -> str:
     return "AVX-512" if "avx512f" in machine["features"] else "AVX2" if "avx2" in machine["features"] else "SSE2"
 
 
-def plot(document, path: Path) -> None:
-    import matplotlib
+_LEFT, _RIGHT, _TOP, _ROW = 172.0, 720.0, 62.0, 24.0
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
 
-    rows = document["batched"]
-    names = contenders(rows)
-    figure, axes = plt.subplots(figsize=(11, 4.5), layout="constrained")
-    width = 0.8 / len(names)
-    colours = ["#0b5394", "#6fa8dc", *plt.get_cmap("Greys")([0.35, 0.45, 0.55, 0.65, 0.75])]
-    for i, name in enumerate(names):
-        x = [j + (i - len(names) / 2 + 0.5) * width for j in range(len(rows))]
-        axes.bar(x, [row["median_ns"].get(name, 0) for row in rows], width, label=short(name), color=colours[i % 7])
-    for j, row in enumerate(rows):
-        floor = max(row["fma_limit_ns"], row["memory_limit_ns"])
-        axes.plot([j - 0.42, j + 0.42], [floor, floor], color="#cc0000", linewidth=1.5, label=None if j else "floor")
-    axes.set_yscale("log")
-    axes.set_xticks(range(len(rows)), [f"{r['size']}x{r['size']}\n{r['batch']:,}" for r in rows])
-    axes.set_ylabel("ns per product (log scale)")
-    axes.set_xlabel("product and batch")
-    axes.set_title("C[i] = A[i] B[i], float32, one thread: lower is better")
-    axes.legend(ncols=4, frameon=False, fontsize=9)
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=130)
+def drawn(document: dict[str, Any]) -> Drawing:
+    """The products: a line for each, with a dot for each contender and a mark at the floor."""
+    rows, names = document["batched"], contenders(document["batched"])
+    times = [ns for row in rows for ns in row["median_ns"].values()]
+    axis = Axis(min(times) / 2, max(times) * 1.5, _LEFT, _RIGHT, logarithmic=True)
+    bottom = _TOP + _ROW * len(rows)
+    shapes: list[Shape] = [
+        Text(10, 19, "ns per product, float32, one thread, logarithmic: lower is better", kind="title")
+    ]
+    shapes += [Line("grid", ((axis.at(value), _TOP), (axis.at(value), bottom))) for value in axis.ticks(40)]
+    shapes += [Text(axis.at(value), bottom + 17, label(value), "middle") for value in axis.ticks(40)]
+    for i, row in enumerate(rows):
+        y = _TOP + _ROW * (i + 0.5)
+        floor = axis.at(max(row["fma_limit_ns"], row["memory_limit_ns"]))
+        shapes.append(Text(_LEFT - 10, y + 4, f"{row['size']}x{row['size']}, batch {row['batch']:,}", "end"))
+        shapes += [Line("grid", ((_LEFT, y), (_RIGHT, y))), Line("pick", ((floor, y - 8), (floor, y + 8)))]
+        for j, name in reversed(list(enumerate(names))):
+            if name in row["median_ns"]:
+                ns = row["median_ns"][name]
+                shapes.append(Dot(f"disc-{j % SERIES}", axis.at(ns), y, 5, f"{name}: {ns:.1f} ns"))
+    x = 10.0
+    for j, name in enumerate([*map(short, names), "floor"]):
+        swatch = Line("pick", ((5, -8), (5, 4))) if name == "floor" else Dot(f"disc-{j % SERIES}", 5, -4, 5, name)
+        shapes += [swatch.moved(x, 42), Text(x + 15, 42, name)]
+        x += 30 + text_width(name)
+    return Drawing("bars", max(x, _RIGHT) + 20, bottom + 30, tuple(shapes))
 
 
 def rendered(page: str) -> str:
@@ -122,8 +127,13 @@ def rendered(page: str) -> str:
     return record.replaced(page, "\n".join(lines))
 
 
+def pictures() -> dict[str, Drawing]:
+    """Drawings by the name of their file."""
+    return {PICTURE: drawn(record.read("cpu"))}
+
+
 def main() -> None:
-    plot(record.read("cpu"), PLOT)
+    record.draw(pictures())
     PAGE.write_text(rendered(PAGE.read_text()))
 
 

@@ -2,7 +2,7 @@
 
 Reads ladder_h200.json and ladder_counters_h200.json in benchmarks/results (made by ``python benchmarks/ladder.py
 --types f32,f16f32,bf16f32 --out ...`` and the same with ``--counters``), and ladder_i8_h200.json (``--types i8i32``);
-writes ladder_h200.png there, and in docs/ladder.md the text between the markers ``bench:begin`` and ``bench:end`` and
+writes ladder_h200.svg there, and in docs/ladder.md the text between the markers ``bench:begin`` and ``bench:end`` and
 that between ``rung:NAME`` and ``/rung``, of the rungs that were recorded. Recorded rungs that the ladder no longer has
 are left out.
 """
@@ -18,12 +18,13 @@ from typing import Any
 import record
 
 import pysimd
-from pysimd.report import plots
+from pysimd.report import bars
+from pysimd.report.drawing import Drawing
 
 PAGE = record.ROOT / "docs" / "ladder.md"
 SECTION_SIZE = 4096
 CHART_SIZES = (2048, 8192)
-CHARTS = {"f32": "ladder_h200.png", "f16f32": "ladder_f16_h200.png", "bf16f32": "ladder_bf16_h200.png"}
+CHARTS = {"f32": "ladder_h200.svg", "f16f32": "ladder_f16_h200.svg", "bf16f32": "ladder_bf16_h200.svg"}
 STALLS = {
     "stall_memory": "for global memory",
     "stall_shared": "for shared memory",
@@ -159,12 +160,15 @@ def rendered(page: str) -> str:
     )
 
 
+def pictures() -> dict[str, Drawing]:
+    """Drawings by the name of their file."""
+    rows = [SimpleNamespace(**row) for row in recorded()["rows"] if row["size"] in CHART_SIZES]
+    return {name: bars.ladder([row for row in rows if row.types == types]) for types, name in CHARTS.items()}
+
+
 def main() -> None:
     PAGE.write_text(rendered(PAGE.read_text()))
-    all_rows = recorded()["rows"]
-    for types, name in CHARTS.items():
-        rows = [row for row in all_rows if row["types"] == types and row["size"] in CHART_SIZES]
-        plots.ladder_bars([SimpleNamespace(**row) for row in rows], record.RESULTS / name)
+    record.draw(pictures())
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ Reads, in benchmarks/results,
     report_hip.json   pysimd ratio --backend hip --count --target gfx900,gfx906,... --json, without a GPU
     peaks_cpu.json    python benchmarks/peaks.py --out ...
     peaks_h200.json   python benchmarks/peaks.py --backend cuda --out ...
-and writes rooflines_cpu.png, rooflines_h200.png there, and the text between the markers of docs/ratios.md.
+and writes rooflines_cpu.svg, rooflines_h200.svg there, and the text between the markers of docs/ratios.md.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any
 
 import record
 
+from pysimd.report import rooflines
+from pysimd.report.drawing import Drawing
 from pysimd.report.report import Report
 from pysimd.report.rows import Row, in_table_order
 from pysimd.report.text import number
@@ -114,7 +116,7 @@ def machine_section(kind: str, name: str, whole: str, scale: float, prefix: str)
         "",
         measured(report, scale, f"{prefix}FLOP/s"),
         "",
-        f"![rooflines of the {kind}](../benchmarks/results/rooflines_{name}.png)",
+        f"![rooflines of the {kind}](../benchmarks/results/rooflines_{name}.svg)",
         "",
         "Its peaks:",
         "",
@@ -151,9 +153,14 @@ def rendered(page: str) -> str:
     return record.replaced(page, text())
 
 
+def pictures() -> dict[str, Drawing]:
+    """Drawings by the name of their file."""
+    reports = {name: recorded(name) for name in ("cpu", "h200")}
+    return {f"rooflines_{name}.svg": rooflines.picture(x.rows, x.peaks) for name, x in reports.items()}
+
+
 def main() -> None:
-    for name in ("cpu", "h200"):
-        recorded(name).plot_rooflines(record.RESULTS / f"rooflines_{name}.png")
+    record.draw(pictures())
     PAGE.write_text(rendered(PAGE.read_text()))
 
 

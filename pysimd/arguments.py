@@ -32,6 +32,13 @@ def positive(name: str, x) -> float:
     return float(x)
 
 
+def function(name: str, x):
+    """A function, or None."""
+    if x is not None and not callable(x):
+        raise OptionError(f"{name} must be a function or None, got {x!r}")
+    return x
+
+
 def items(name: str, x, what: str) -> Sequence:
     """A list or another iterable of ``what``, as a tuple; a string is none."""
     try:

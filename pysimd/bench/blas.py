@@ -37,11 +37,10 @@ class Blas:
 
 def numpy_blas() -> Blas:
     """The BLAS that ``numpy.matmul`` calls in this process."""
-    built = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
-    loaded = _loaded()
+    built, loaded = _built(), _loaded()
     return Blas(
         name=built.get("name"),
-        version=built.get("version"),
+        version=built.get("version") or loaded.get("version"),
         architecture=loaded.get("architecture"),
         threads=loaded.get("num_threads"),
         forced=os.environ.get("OPENBLAS_CORETYPE"),
@@ -55,6 +54,15 @@ def missing() -> str:
     except ImportError:
         return NOT_INSTALLED
     return ""
+
+
+def _built() -> dict[str, Any]:
+    """Name and version of the BLAS, as far as NumPy knows them: before 1.26 the name of its library alone."""
+    if np.lib.NumpyVersion(np.__version__) >= "1.26.0":
+        return np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
+    found = (np.__config__.get_info(f"blas{kind}_opt_info") for kind in ("", "_ilp64"))
+    libraries = [library for info in found for library in info.get("libraries", ())]
+    return {"name": libraries[0]} if libraries else {}
 
 
 def _loaded() -> dict[str, Any]:

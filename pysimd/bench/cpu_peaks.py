@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -168,13 +169,19 @@ def baselines(row: int, sample_ns: float) -> dict[str, MultiplyAdds | Loads]:
     return found
 
 
-def measured() -> list[dict[str, Any]]:
-    """The peak of each target and types family of the kernels that run here. Families are measured one after the other,
-    because a core has another clock for each instruction set; multiply-adds and loads of one are interleaved."""
+def measured(say: Callable[[str], Any]) -> list[dict[str, Any]]:
+    """The peak of each target and types family of the kernels that run here, each announced by ``say``. Families are
+    measured one after the other, because a core has another clock for each instruction set; multiply-adds and loads of
+    one are interleaved."""
     families = dict.fromkeys((k.target, k.types) for k in CPU.kernels() if k.available)
     rows = {family: row for family in families if (row := index(*family)) is not None}
+    say(f"peaks of one core, {len(rows)} of them; filling memory to read ...")
     buffer = Buffer(max(windows().values()))
-    return [{"target": target, "types": types, **_measured(row, buffer)} for (target, types), row in rows.items()]
+    found = []
+    for i, ((target, types), row) in enumerate(rows.items(), 1):
+        say(f"[{i}/{len(rows)}] peak of {target} {types} ...")
+        found.append({"target": target, "types": types, **_measured(row, buffer)})
+    return found
 
 
 def _measured(row: int, buffer: Buffer) -> dict[str, Any]:

@@ -158,9 +158,10 @@ def rates(works: Mapping[Key, Work]) -> dict[Key, float]:
     return {key: work.amount / median(samples[key][1:]) for key, work in works.items()}
 
 
-def measured() -> list[dict[str, Any]]:
+def measured(say: Callable[[str], Any]) -> list[dict[str, Any]]:
     """The peak of each types family and instruction of the kernels that run here, and the loads of the device, which
-    are the same for all. The launches are interleaved."""
+    are the same for all. The launches are interleaved. ``say`` is called with lines of progress."""
+    say("compiling and measuring the peaks of the device ...")
     rows = [table.BY_NAME[k.name] for k in CUDA.kernels() if k.available]
     loops = {(row.types, row.instruction): loop for row in rows if (loop := peak_loop(row))}
     works: dict[Any, Work] = {key: peak_work(loop) for key, loop in loops.items()}

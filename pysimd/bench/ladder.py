@@ -24,8 +24,9 @@ TYPES = ("f32", "f16f32", "bf16f32", "i8i32")
 
 CUBLAS, CUBLAS_NARROW = "cuBLAS", "cuBLAS, 16-bit C"
 
-_INSTRUCTIONS = {"f32": "FFMA", "f16f32": "HMMA"}
-"""The instruction whose peak a family is compared with; wgmma, the instruction of bfloat16, reads shared memory."""
+_INSTRUCTIONS = {"f32": ("FFMA", 1), "f16f32": ("HMMA", 32)}
+"""The instruction whose peak is measured for a family, and how many threads execute one: rungs of so many lanes are
+compared with it. The instruction of 128 threads, wgmma, reads shared memory, and its peak is not measured."""
 
 _PEAK_SECONDS = 0.2
 
@@ -40,8 +41,8 @@ class Row:
         size: m = n = k.
         tflops: 10^12 floating-point operations per second, two per multiply-add.
         percent_of_cublas: 100 * tflops / tflops of cuBLAS with a C of 32 bits at this size in the same run.
-        percent_of_peak: 100 * tflops / tflops of independent multiply-adds in registers in the same run; None for
-            bfloat16 and int8.
+        percent_of_peak: 100 * tflops / tflops of independent multiply-adds in registers in the same run; None for rungs
+            of other instructions (wgmma, bfloat16, int8) and for cuBLAS on tensor cores, which chooses its own.
         within_bound: whether the result kept ``(K + 3) u |A||B|`` against float64; int8 is exact.
     """
 
@@ -129,21 +130,24 @@ def measure(
 
 
 def _rows(rungs: Sequence[Rung], types: str, size: int, timed: dict[str, Timed], peak: float | None):
-    def measured(name: str) -> dict[str, Any]:
+    compared = _INSTRUCTIONS[types][1] if peak else None
+
+    def measured(name: str, lanes: int) -> dict[str, Any]:
         tflops = timed[name].tflops
         return {
             "size": size,
             "ms": 2e-9 * size**3 / tflops,
             "tflops": tflops,
             "percent_of_cublas": 100 * tflops / timed[CUBLAS].tflops,
-            "percent_of_peak": 100 * tflops / peak if peak else None,
+            "percent_of_peak": 100 * tflops / peak if lanes == compared else None,
             "within_bound": timed[name].within_bound,
         }
 
     for rung in rungs:
-        yield _row(rung, **measured(rung.name))
+        yield _row(rung, **measured(rung.name, rung.lanes))
     for peer in peers(types):
-        yield Row(None, peer, None, None, None, None, types=types, **measured(peer))
+        lanes = 1 if types == "f32" else 0
+        yield Row(None, peer, None, None, None, None, types=types, **measured(peer, lanes))
 
 
 def peers(types: str) -> tuple[str, ...]:
@@ -156,7 +160,7 @@ def peak_tflops(types: str) -> float | None:
     """TFLOP/s of the peak of a family: FFMA, or mma.sync. None for bfloat16 and int8."""
     if types not in _INSTRUCTIONS:
         return None
-    work = cuda_peaks.peak_work(cuda_peaks.PEAKS[_INSTRUCTIONS[types]])
+    work = cuda_peaks.peak_work(cuda_peaks.PEAKS[_INSTRUCTIONS[types][0]])
     times = timing.times({"peak": timing.repeated(work.launch)}, timing.CudaEvents(), seconds=_PEAK_SECONDS)
     return work.amount / times["peak"].median_ns / 1000
 

@@ -11,6 +11,7 @@ import json
 import os
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
@@ -100,7 +101,7 @@ class Peaks:
             raise OptionError(f"not peaks: expected the JSON of `pysimd peaks --json` ({error!r})") from error
 
 
-def peaks(backend: str = "cpu", *, fresh: bool = False) -> Peaks:
+def peaks(backend: str = "cpu", *, fresh: bool = False, say: Callable[[str], Any] | None = None) -> Peaks:
     """The peaks of a backend of this machine, from the cache if they were measured before.
 
     A measurement takes some seconds. Where the cache cannot be written, each call measures.
@@ -108,6 +109,7 @@ def peaks(backend: str = "cpu", *, fresh: bool = False) -> Peaks:
     Args:
         backend: ``cpu`` or ``cuda``.
         fresh: measure again.
+        say: called with lines of progress, where peaks are measured.
 
     Raises:
         OptionError: another backend.
@@ -119,7 +121,7 @@ def peaks(backend: str = "cpu", *, fresh: bool = False) -> Peaks:
     found = None if fresh else _read(path, identity)
     if found is None:
         start = time.perf_counter()
-        measured = module.measured()
+        measured = module.measured(say or (lambda line: None))
         found = Peaks.from_dict(
             {
                 "schema_version": SCHEMA_VERSION,

@@ -6,6 +6,9 @@ import codecs
 import errno
 import os
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pysimd.bench import blas
@@ -39,6 +42,17 @@ def print_json(**fields) -> None:
 def say(*words: object) -> None:
     """Progress or a warning, on standard error."""
     print(*words, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def said_when_slow(words: str) -> Iterator[None]:
+    """Say what is done if it takes longer than a second."""
+    timer = threading.Timer(1.0, say, (words,))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def say_written(what: str, path: Path) -> None:

@@ -6,7 +6,7 @@ import argparse
 
 from pysimd.bench.peaks import Peak, peaks
 from pysimd.cli.options import add_fresh
-from pysimd.cli.output import print_json
+from pysimd.cli.output import print_json, say
 from pysimd.report.text import number, table
 
 HELP = "measure the peaks of this machine: multiply-adds, and loads from each memory; kept between runs"
@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options) -> int:
-    found = peaks(options.backend, fresh=options.fresh)
+    found = peaks(options.backend, fresh=options.fresh, say=say)
     if options.json:
         print_json(**found.to_dict())
         return 0

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from pysimd.cli.options import add_plot, add_seconds, add_selection, selected
-from pysimd.cli.output import check_output, say_written
+from pysimd.cli.output import check_output, say, say_written
 from pysimd.errors import OptionError
 from pysimd.report.ratio_table import ratio_table
 from pysimd.report.report import compare
@@ -28,6 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(options) -> int:
     if options.targets and not options.count:
         raise OptionError("--target says what is counted: add --count")
+    if options.rooflines is not None and not (options.count and options.measure):
+        raise OptionError("--rooflines draws what was counted and measured: add --count --measure")
     check_output(options.plot, plot=True)
     check_output(options.rooflines, plot=True)
     found = compare(
@@ -37,6 +39,7 @@ def execute(options) -> int:
         seconds=options.seconds,
         targets=options.targets,
         fresh=options.fresh,
+        say=say,
     )
     print(found.to_json() if options.json else ratio_table(found.rows))
     if options.plot is not None:

@@ -39,7 +39,6 @@ def execute(options) -> int:
 
 
 def _measured(options) -> Report:
-    say("counting and measuring; where GPU kernels are compiled, this takes a minute ...")
     return compare(
         selected(options),
         count=True,
@@ -47,6 +46,7 @@ def _measured(options) -> Report:
         seconds=options.seconds,
         targets=options.targets,
         fresh=options.fresh,
+        say=say,
     )
 
 

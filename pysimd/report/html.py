@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pysimd import registry
 from pysimd._version import __version__
 from pysimd.errors import UnknownKernelError
-from pysimd.report import drawing, rooflines, tile_drawing
+from pysimd.report import bars, drawing, rooflines, tile_drawing
 from pysimd.report.rows import Row, in_table_order
 from pysimd.report.text import number
 
@@ -46,16 +46,10 @@ th, td { padding: .25rem .5rem; border-bottom: 1px solid var(--line); text-align
 th { font-weight: 600; vertical-align: bottom; white-space: normal }
 th:first-child, td:first-child, td.words { text-align: left }
 tr.inner td:first-child { color: var(--inner) } tr.outer td:first-child { color: var(--outer) } tr.off { opacity: .6 }
-.bars { display: grid; grid-template-columns: minmax(0, 17rem) 1fr; gap: 2px .6rem; font-size: 13px;
-  align-items: center }
-.bars .name { overflow: hidden; text-overflow: ellipsis } .bar { display: flex; align-items: center; gap: .4rem }
-.bar i { display: block; height: 13px; border-radius: 2px } .bar span { white-space: nowrap }
-.inner i, .key .i { background: var(--inner) } .outer i, .key .o { background: var(--outer) }
-.key b { display: inline-block; width: 12px; height: 12px; margin: 0 .3rem 0 1rem; border-radius: 2px }
-.roofs { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr)); gap: 1rem }
-svg.roof { width: 100%; height: auto; border-radius: 6px }
+.roofs { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 520px), 1fr)); gap: 1rem }
+.roofs div { overflow-x: auto } svg { border-radius: 6px } svg.roof { width: 100%; min-width: 480px; height: auto }
 details { border-bottom: 1px solid var(--line); padding: .3rem 0 } summary { cursor: pointer }
-@media (max-width: 600px) { .bars { grid-template-columns: 1fr } .bars .name { margin-top: .3rem } }
+ul { padding-left: 1.2rem; max-width: 100ch } li { overflow-wrap: anywhere }
 """
 
 
@@ -78,9 +72,8 @@ def page(rows: Sequence[Row], machine: dict[str, Any], peaks: Sequence[Peaks], d
         "<h1>Multiply-adds and loads, kernel by kernel</h1>",
         f"<p>pysimd {escape(__version__)}. {_machine(machine)}</p>",
         "<h2>Multiply-adds per element loaded</h2>",
-        '<p class="key"><b class="i"></b>inner product <b class="o"></b>outer product and matrix units. '
-        "Computed from the tile; the table has the counts of the built code.</p>",
-        _bars(_each_once(rows)),
+        "<p>Computed from the tile; the table has the counts of the built code.</p>",
+        f'<div class="wide">{drawing.svg(bars.ratios(_each_once(rows)), style=False)}</div>',
         *_rooflines(rows, peaks),
         *(_peaks(found) for found in peaks),
         "<h2>Analytic, counted, measured</h2>",
@@ -105,8 +98,12 @@ def _machine(machine: dict[str, Any]) -> str:
 
 
 def _each_once(rows: list[Row]) -> list[Row]:
-    """One row for each kernel: the first of those that were counted for several targets."""
-    return list({row.kernel: row for row in reversed(rows)}.values())[::-1]
+    """One row for each kernel: the first that was counted, of those for several targets."""
+    found: dict[str, Row] = {}
+    for row in rows:
+        if row.kernel not in found or (row.counted and not found[row.kernel].counted):
+            found[row.kernel] = row
+    return list(found.values())
 
 
 def _shown(rows: list[Row]) -> list[Row]:
@@ -117,18 +114,6 @@ def _shown(rows: list[Row]) -> list[Row]:
 
 def _form(row: Row) -> str:
     return "inner" if row.form == "inner" else "outer"
-
-
-def _bars(rows: list[Row]) -> str:
-    widest = max((row.ratio for row in rows), default=1)
-    lines = []
-    for row in rows:
-        width = 85 * row.ratio / widest
-        lines.append(
-            f'<span class="name">{escape(row.kernel)}</span><span class="bar {_form(row)}">'
-            f'<i style="width:{width:.1f}%"></i><span>{row.ratio:.2f}</span></span>'
-        )
-    return f'<div class="bars">{"".join(lines)}</div>'
 
 
 def _table(rows: list[Row]) -> str:
@@ -202,13 +187,13 @@ def _rooflines(rows: Sequence[Row], peaks: Sequence[Peaks]) -> list[str]:
     found = rooflines.rooflines(rows, peaks)
     if not found:
         return []
-    pictures = "".join(drawing.svg(rooflines.drawing(x), style=False) for x in found)
+    pictures = "".join(f"<div>{drawing.svg(rooflines.drawing(x), style=False)}</div>" for x in found)
     return [
         "<h2>Rooflines</h2>",
         "<p>Each kernel at its operations per byte loaded (counted) and its measured speed, on logarithmic axes, "
-        "below the roofs of its instruction set: the bandwidth of L1, and the peak of the multiply-adds. A kernel "
-        "whose loads bind by their number, not by their bytes, lies below both. Dashed: the bandwidth of the other "
-        "memories, below the highest peak.</p>",
+        "below the roofs of its instruction set, which have the same colour: the bandwidth of L1, and the peak of the "
+        "multiply-adds. A kernel whose loads bind by their number, not by their bytes, lies below both. Dashed: the "
+        "bandwidth of the other memories, below the highest peak.</p>",
         f'<div class="roofs">{pictures}</div>',
     ]
 
@@ -218,6 +203,8 @@ def _tile(row: Row) -> str:
         kernel = registry.kernel(row.kernel)
     except UnknownKernelError:  # a report of another version
         return ""
-    target = None if row.counted is None or row.backend == "cpu" else row.counted["target"]
-    picture = drawing.svg(tile_drawing.drawing(tile_drawing.tile(kernel, target)), style=False)
-    return f'<details><summary class="name">{escape(row.kernel)}</summary><div class="wide">{picture}</div></details>\n'
+    drawn = tile_drawing.tile(kernel, row.counted, row.uncounted_reason)
+    picture = drawing.svg(tile_drawing.drawing(drawn, with_notes=False), style=False)
+    notes = "".join(f"<li>{escape(note)}</li>" for note in tile_drawing.notes(drawn))
+    name = f'<summary class="name">{escape(row.kernel)}</summary>'
+    return f'<details>{name}<div class="wide">{picture}</div><ul>{notes}</ul></details>\n'

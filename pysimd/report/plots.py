@@ -1,69 +1,85 @@
-"""Figures drawn with matplotlib, which is imported only here, when a figure is asked for.
+"""Drawings in files: SVG is written as it is, PNG, PDF, ... with matplotlib, which is imported only then.
 
-Every function takes the ``path`` of the file, PNG, SVG, PDF, ... by its ending, and raises ``UnavailableError`` where
-matplotlib is not installed, ``OptionError`` for an ending that matplotlib does not know.
+Every function takes the ``path`` of the file, and raises ``UnavailableError`` where matplotlib is needed and not
+installed, ``OptionError`` for an ending that is not known.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 
 from pysimd.errors import OptionError, UnavailableError
+from pysimd.report import bars, drawing
 from pysimd.report.drawing import COLORS, FONT_SIZE, STYLES, Dot, Drawing, Line, Rectangle, Shape, Text
-from pysimd.report.rows import in_table_order
-from pysimd.report.text import number
 
-OUTER, INNER, PEER = COLORS["outer"].light, COLORS["inner"].light, "#9a9a9a"
-_FADED = 0.35
 _PIXELS_PER_INCH, _POINTS_PER_PIXEL = 96, 0.75
+_DPI = 2 * _PIXELS_PER_INCH
 
 
-def _figure(width: float, height: float, **options):
-    """A figure of so many inches."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise UnavailableError("matplotlib is not installed: pip install 'pysimd[plot]'") from error
-    return Figure(figsize=(width, height), **options)
+def save(found: Drawing, path) -> None:
+    """Write a drawing as SVG, light or dark as the reader's system, or in other formats in its colours of a light page.
+
+    Args:
+        path: PNG, SVG, PDF, ... by its ending.
+    """
+    if _is_svg(path):
+        Path(path).write_text(drawing.svg(found), encoding="utf-8")
+        return
+    figure = _figure(found.width, found.height)
+    _check_ending(figure, path)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, found.width), ylim=(found.height, 0))
+    axes.axis("off")
+    for order, shape in enumerate(found.shapes):
+        _draw(axes, shape, order)
+    figure.savefig(path, dpi=_DPI)
 
 
 def check(path) -> None:
     """Raise where nothing could be drawn into a file of this name: for use before a measurement."""
-    _checked(_figure(1, 1), path)
+    if not _is_svg(path):
+        _check_ending(_figure(_PIXELS_PER_INCH, _PIXELS_PER_INCH), path)
 
 
-def _save(figure, path) -> None:
-    _checked(figure, path)
-    figure.savefig(path, dpi=150)
+def ratio_bars(rows: Sequence, path) -> None:
+    """``bars.ratios`` in a file."""
+    save(bars.ratios(rows), path)
 
 
-def _checked(figure, path) -> None:
+def matmul_bars(rows: Sequence, path) -> None:
+    """``bars.matmul`` in a file."""
+    save(bars.matmul(rows), path)
+
+
+def ladder_bars(rows: Sequence, path) -> None:
+    """``bars.ladder`` in a file."""
+    save(bars.ladder(rows), path)
+
+
+def _is_svg(path) -> bool:
     if not isinstance(path, str | os.PathLike):
         raise OptionError(f"the path of a drawing must be a string or a Path, got {path!r}")
+    return os.path.splitext(path)[1].lower() == ".svg"
+
+
+def _figure(width: float, height: float):
+    """A figure of so many pixels."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise UnavailableError(
+            "matplotlib is not installed: pip install 'pysimd[plot]', or give a path that ends in .svg"
+        ) from error
+    return Figure(figsize=(width / _PIXELS_PER_INCH, height / _PIXELS_PER_INCH), facecolor=COLORS["ground"].light)
+
+
+def _check_ending(figure, path) -> None:
     ending = os.path.splitext(path)[1].lstrip(".").lower()
     known = figure.canvas.get_supported_filetypes()
     if ending not in known:
         raise OptionError(f"cannot draw {os.fspath(path)!r}: its name must end in one of .{', .'.join(sorted(known))}")
-
-
-# --- drawings ---
-
-
-def drawings(found: Sequence[Drawing], path, *, columns: int = 1) -> None:
-    """Drawings of one size in a grid, in their colours of a light page."""
-    columns = min(columns, len(found))
-    rows = -(-len(found) // columns)
-    width, height = (max(sizes) / _PIXELS_PER_INCH for sizes in zip(*((x.width, x.height) for x in found), strict=True))
-    figure = _figure(columns * width, rows * height)
-    for i, drawing in enumerate(found):
-        row, column = divmod(i, columns)
-        axes = figure.add_axes((column / columns, 1 - (row + 1) / rows, 1 / columns, 1 / rows))
-        axes.set(xlim=(0, drawing.width), ylim=(drawing.height, 0))
-        axes.axis("off")
-        for order, shape in enumerate(drawing.shapes):
-            _draw(axes, shape, order)
-    _save(figure, path)
 
 
 def _draw(axes, shape: Shape, order: int) -> None:
@@ -73,149 +89,26 @@ def _draw(axes, shape: Shape, order: int) -> None:
     style = STYLES[shape.kind]
     fill, stroke = (COLORS[name].light if name else "none" for name in (style.fill, style.stroke))
     width = style.width * _POINTS_PER_PIXEL
+    area = {"facecolor": fill, "edgecolor": stroke, "linewidth": width, "zorder": order}
     match shape:
         case Rectangle():
-            corner = (shape.x, shape.y)
-            options = {"facecolor": fill, "edgecolor": stroke, "linewidth": width, "zorder": order}
-            axes.add_patch(patches.Rectangle(corner, shape.width, shape.height, **options))
+            axes.add_patch(patches.Rectangle((shape.x, shape.y), shape.width, shape.height, **area))
         case Dot():
-            center = (shape.x, shape.y)
-            axes.add_patch(patches.Circle(center, shape.radius, facecolor=fill, edgecolor=stroke, zorder=order))
+            axes.add_patch(patches.Circle((shape.x, shape.y), shape.radius, **area))
         case Line():
             xs, ys = zip(*shape.points, strict=True)
             axes.plot(xs, ys, color=stroke, linewidth=width, linestyle="--" if style.dashed else "-", zorder=order)
         case Text():
-            effects = [withStroke(linewidth=width, foreground=stroke)] if style.stroke else []
             axes.text(
                 shape.x,
                 shape.y,
                 shape.text,
                 ha={"start": "left", "middle": "center", "end": "right"}[shape.anchor],
+                family="DejaVu Sans",
                 fontsize=FONT_SIZE * _POINTS_PER_PIXEL,
                 color=fill,
                 weight="bold" if style.bold else "normal",
-                path_effects=effects,
+                path_effects=[withStroke(linewidth=width, foreground=stroke)] if style.stroke else [],
+                parse_math=False,
                 zorder=order,
             )
-
-
-# --- bars ---
-
-
-def _bars(names: Sequence[str], height: float, xlabel: str, **tick_options):
-    """A figure with a place for a bar for each name, from the last up, and its axes."""
-    figure = _figure(9, height, layout="constrained")
-    axes = figure.add_subplot()
-    axes.set_yticks(range(len(names)), names, fontsize=8, **tick_options)
-    axes.set_ylim(-0.6, max(1, len(names)) - 0.4)
-    axes.set_xlabel(xlabel)
-    axes.xaxis.grid(color="#dddddd", linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_axisbelow(True)
-    axes.tick_params(length=0)
-    return figure, axes
-
-
-def _legend(figure, colors: Mapping[str, str]) -> None:
-    """Colours by their meaning."""
-    from matplotlib.patches import Patch
-
-    handles = [Patch(color=color, label=label) for label, color in colors.items()]
-    figure.legend(handles=handles, loc="outside upper right", ncols=len(handles) or 1, frameon=False, fontsize=9)
-
-
-def _annotate(axes, text: str, x: float, y: float) -> None:
-    """Text to the right of the end of a bar."""
-    back = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
-    axes.annotate(text, (x, y), (4, 0), textcoords="offset points", va="center", fontsize=8, bbox=back)
-
-
-def ratio_bars(rows: Sequence, path) -> None:
-    """Multiply-adds per element loaded, a bar for each row of a report, inner and outer product in two colours, with
-    GFLOP/s and the share of the measured peak where they were measured. Bars of kernels that cannot run here are faded.
-
-    Args:
-        rows: ``rows.Row`` objects.
-    """
-    from_below = list(reversed(in_table_order(rows)))
-    names = [row.kernel for row in from_below]
-    height = 1.4 + 0.27 * max(1, len(rows))
-    figure, axes = _bars(names, height, "multiply-adds per element loaded", family="monospace")
-    for y, row in enumerate(from_below):
-        color = INNER if row.form == "inner" else OUTER
-        axes.barh(y, row.ratio, color=color, height=0.72, alpha=1.0 if row.available else _FADED)
-        _annotate(axes, _note(row), row.ratio, y)
-    axes.set_xlim(0, 1.42 * max((row.ratio for row in rows), default=1.0))
-    forms = {"inner product" if row.form == "inner" else "outer product" for row in rows}
-    _legend(figure, {name: c for name, c in (("outer product", OUTER), ("inner product", INNER)) if name in forms})
-    _save(figure, path)
-
-
-def _note(row) -> str:
-    text = f"{row.ratio:.2f}"
-    if row.gflops is not None:
-        unit = "GOP/s" if row.types.endswith("i32") else "GFLOP/s"
-        text += f"   {number(row.gflops, 0 if row.gflops >= 10 else 1)} {unit}"
-    if row.percent_of_peak is not None:
-        text += f", {row.percent_of_peak:.0f} % of peak"
-    return text if row.available else f"{text}   not on this machine"
-
-
-def matmul_bars(rows: Sequence, path) -> None:
-    """Time per product of ``pysimd.matmul`` and of NumPy's, a pair of bars for each case, on a logarithmic axis.
-
-    Args:
-        rows: ``bench.matmul.CpuRow`` objects.
-    """
-    from_below = list(reversed(rows))
-    names = [f"{row.types}  {row.size}x{row.size}\nbatch {row.batch:,}" for row in from_below]
-    height = 1.5 + 0.5 * max(1, len(rows))
-    figure, axes = _bars(names, height, "nanoseconds per product (logarithmic; shorter is better)")
-    for y, row in enumerate(from_below):
-        pairs = (
-            (y + 0.2, row.pysimd_median_ns_per_product, OUTER, f"   (numpy / pysimd {row.numpy_over_pysimd:.2g})"),
-            (y - 0.2, row.numpy_median_ns_per_product, PEER, ""),
-        )
-        for at, ns, color, more in pairs:
-            axes.barh(at, ns, color=color, height=0.38)
-            _annotate(axes, f"{_time(ns)}{more}", ns, at)
-    times = [ns for row in rows for ns in (row.pysimd_median_ns_per_product, row.numpy_median_ns_per_product)] or [1.0]
-    axes.set_xscale("log")
-    axes.set_xlim(min(times) / 3, max(times) * 8)
-    _legend(figure, {"pysimd.matmul": OUTER, "numpy.matmul": PEER})
-    _save(figure, path)
-
-
-def _time(ns: float) -> str:
-    for unit in ("ns", "µs", "ms"):
-        if ns < 999.5:
-            return f"{ns:.3g} {unit}"
-        ns /= 1000
-    return f"{ns:.3g} s"
-
-
-def ladder_bars(rows: Sequence, path) -> None:
-    """TFLOP/s of every rung: a group of bars for each rung, a bar for each size; cuBLAS last, and its speed at the
-    largest size as a line.
-
-    Args:
-        rows: ``bench.ladder.Row`` objects that were measured, of one family.
-    """
-    from_below = list(dict.fromkeys(row.name for row in rows))[::-1]
-    sizes = sorted({row.size for row in rows})
-    peer = next(row for row in rows if row.ratio is None and row.size == sizes[-1])
-    numbers = {row.name: f"{row.number}  " for row in rows if row.number}
-    names = [numbers.get(name, "") + name for name in from_below]
-    xlabel = f"TFLOP/s, {rows[0].types}, m = n = k = {', '.join(map(str, sizes))}; dashed: {peer.name} at {sizes[-1]}"
-    figure, axes = _bars(names, 1.4 + 0.16 * len(names) * (1 + len(sizes)), xlabel, family="monospace")
-    height = 0.8 / len(sizes)
-    for row in rows:
-        i = sizes.index(row.size)
-        y = from_below.index(row.name) + 0.4 - height * (i + 0.5)
-        is_peer = row.ratio is None
-        shade = 1.0 if is_peer else 0.4 + 0.6 * (i + 1) / len(sizes)
-        axes.barh(y, row.tflops, color=PEER if is_peer else OUTER, height=height, alpha=shade)
-        _annotate(axes, f"{row.tflops:.1f}" + (f"   {row.size}" if len(sizes) > 1 else ""), row.tflops, y)
-    axes.axvline(peer.tflops, color=PEER, linewidth=1, linestyle="--", zorder=0)
-    axes.set_xlim(0, 1.15 * max(row.tflops for row in rows))
-    _save(figure, path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -58,6 +58,8 @@ class Report:
             version, rows, machine = data["schema_version"], data["rows"], data["machine"]
             made = tuple(Row(**{key: value for key, value in row.items() if key in names}) for row in rows)
             peaks = tuple(Peaks.from_dict(found) for found in data.get("peaks", ()))
+            _need(_COUNTS, (row.counted for row in made if row.counted is not None))
+            _need(("name", "available", "device", "reason"), machine.values())
         except (KeyError, TypeError, AttributeError) as error:
             raise OptionError(f"not a report: expected the JSON of `pysimd ratio --json` ({error!r})") from error
         if version != SCHEMA_VERSION:
@@ -77,7 +79,7 @@ class Report:
             path: PNG, SVG, PDF, ... by its ending.
 
         Raises:
-            UnavailableError: matplotlib is not installed.
+            UnavailableError: matplotlib, which all but SVG need, is not installed.
             OptionError: an ending that matplotlib does not know.
         """
         from pysimd.report import plots
@@ -91,15 +93,12 @@ class Report:
             path: PNG, SVG, PDF, ... by its ending.
 
         Raises:
-            UnavailableError: matplotlib is not installed.
+            UnavailableError: matplotlib, which all but SVG need, is not installed.
             OptionError: no kernel was counted and measured, or an ending that matplotlib does not know.
         """
         from pysimd.report import plots, rooflines
 
-        drawings = [rooflines.drawing(found) for found in rooflines.rooflines(self.rows, self.peaks)]
-        if not drawings:
-            raise OptionError("a roofline needs kernels that were counted and measured (--count --measure)")
-        plots.drawings(drawings, path, columns=2)
+        plots.save(rooflines.picture(self.rows, self.peaks), path)
 
 
 def compare(
@@ -110,6 +109,7 @@ def compare(
     seconds: float = 0.02,
     targets: Sequence[str] = (),
     fresh: bool = False,
+    say: Callable[[str], Any] | None = None,
 ) -> Report:
     """The math-to-load ratio of kernels.
 
@@ -123,6 +123,7 @@ def compare(
         targets: what GPU kernels are compiled for when they are counted, such as ``sm_80`` or ``gfx1100``: a row for
             each target of a kernel's backend. The row of a kernel that cannot be compiled for one says so.
         fresh: measure the peaks again.
+        say: called with lines of progress, such as ``print``, where kernels are counted or measured.
 
     Returns:
         Report: ``.rows``, ``.to_dict()``, ``.to_json()``, ``.plot(path)``.
@@ -134,22 +135,23 @@ def compare(
     count, measure, fresh = (
         arguments.flag(name, x) for name, x in (("count", count), ("measure", measure), ("fresh", fresh))
     )
-    seconds = arguments.positive("seconds", seconds)
+    seconds, say = arguments.positive("seconds", seconds), arguments.function("say", say)
     targets = [arguments.text("target", x) for x in arguments.items("targets", targets, "architectures")]
     wrong = [x for x in targets if not x.startswith(tuple(_ARCHITECTURES.values()))]
     if wrong:
         raise OptionError(f"target {wrong[0]!r}: give architectures of GPUs, such as sm_80 or gfx942")
     given = registry.kernels() if kernels is None else arguments.items("kernels", kernels, "kernels or their names")
     chosen = [x if isinstance(x, MicroKernel) else registry.kernel(x) for x in given]
-    rows = [
-        _row(kernel, count, seconds if measure else 0, target)
-        for kernel in chosen
-        for target in _targets(kernel, targets)
-    ]
+    cases = [(kernel, target) for kernel in chosen for target in _targets(kernel, targets)]
+    rows = []
+    for i, (kernel, target) in enumerate(cases, 1):
+        if say and (count or measure):
+            say(f"[{i}/{len(cases)}] {' '.join(filter(None, (kernel.name, target)))} ...")
+        rows.append(_row(kernel, count, seconds if measure else 0, target))
     return Report(
         rows=tuple(replace(row, over_inner=_over_inner(row, rows)) for row in rows),
         machine=machine(),
-        peaks=_peaks(rows, fresh) if count and measure else (),
+        peaks=_peaks(rows, fresh, say) if count and measure else (),
     )
 
 
@@ -157,6 +159,17 @@ def machine() -> dict[str, Any]:
     """The backends of this machine as plain data, by name."""
     return {backend.name: asdict(backend) for backend in registry.backends()}
 
+
+def _need(keys: Iterable[str], documents: Iterable[dict[str, Any]]) -> None:
+    """KeyError for the first key that one of the documents lacks."""
+    for found in documents:
+        for key in keys:
+            found[key]
+
+
+_COUNTS = ("target", "macs", "multiply_adds", "load_instructions", "load_elements", "element_bytes", "element_ratio")
+_COUNTS += ("instruction_ratio", "stores", "moves", "spills", "registers", "registers_there_are", "agrees", "remark")
+"""What the page shows of ``Inspection.counts()``."""
 
 _ARCHITECTURES = {"cuda": "sm_", "hip": "gfx"}
 
@@ -168,11 +181,11 @@ def _targets(kernel: MicroKernel, targets: Sequence[str]) -> list[str | None]:
     return own or [None]
 
 
-def _peaks(rows: Sequence[Row], fresh: bool) -> tuple[Peaks, ...]:
+def _peaks(rows: Sequence[Row], fresh: bool, say: Callable[[str], Any] | None) -> tuple[Peaks, ...]:
     from pysimd.bench import peaks
 
     measured = dict.fromkeys(row.backend for row in rows if row.gflops is not None)
-    return tuple(peaks.peaks(backend, fresh=fresh) for backend in measured)
+    return tuple(peaks.peaks(backend, fresh=fresh, say=say) for backend in measured)
 
 
 def _row(kernel: MicroKernel, count: bool, seconds: float, target: str | None) -> Row:

@@ -4,11 +4,27 @@ Insightful Visual Performance Model for Multicore Architectures" (2009)."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pysimd.report.drawing import Dot, Drawing, Line, Point, Rectangle, Shape, Text
+from pysimd.errors import OptionError
+from pysimd.report.axes import Axis, label
+from pysimd.report.drawing import (
+    ASCENT,
+    DESCENT,
+    SERIES,
+    Box,
+    Dot,
+    Drawing,
+    Line,
+    Point,
+    Shape,
+    Text,
+    stacked,
+    text_width,
+)
 from pysimd.report.rows import Row
 
 if TYPE_CHECKING:
@@ -83,9 +99,9 @@ def operations_per_byte(row: Row) -> float:
 
 
 def _label(row: Row) -> str:
-    """The short name of a kernel."""
-    form = "" if row.form in ("inner", "outer") else f"{row.form} "
-    return f"{row.target} {form}{row.mr}x{row.nr}"
+    """The tile of a kernel; its form where neither the colour of its target nor the dot shows it."""
+    form = "" if row.form in ("inner", "outer", "wmma", "mfma") else f" {row.form}"
+    return f"{row.mr}x{row.nr}{form}"
 
 
 def _unit_of(row: Row) -> str:
@@ -103,89 +119,162 @@ def _merged(slopes: dict[str, float]) -> dict[str, float]:
     return found
 
 
-def ticks(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times powers of ten from ``low`` to ``high``."""
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    return [step * 10.0**p for p in powers for step in (1, 2, 5) if low <= step * 10.0**p <= high]
+_WIDTH, _MARGIN = 560, 8.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 548, 52, 336
+"""The plot in the drawing."""
+_RADIUS = 4.5
+_TICK_GAP = 34
 
 
-_WIDTH, _HEIGHT = 520, 340
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 28, 36  # margins
-_CHARACTER_WIDTH, _LINE_HEIGHT = 7.2, 11  # of labels, about
+def picture(rows: Iterable[Row], peaks: Iterable[Peaks]) -> Drawing:
+    """The rooflines of ``rooflines``, two side by side.
 
-
-class _Axes:
-    """Pixels of a point of a roofline."""
-
-    def __init__(self, found: Roofline):
-        self._xlim, self._ylim = found.xlim, found.ylim
-
-    def at(self, x: float, y: float) -> Point:
-        (x0, x1), (y0, y1) = self._xlim, self._ylim
-        right, up = math.log(x / x0) / math.log(x1 / x0), math.log(y / y0) / math.log(y1 / y0)
-        return _LEFT + right * (_WIDTH - _LEFT - _RIGHT), _HEIGHT - _BOTTOM - up * (_HEIGHT - _TOP - _BOTTOM)
+    Raises:
+        OptionError: no kernel was counted and measured.
+    """
+    drawings = [drawing(found) for found in rooflines(rows, peaks)]
+    if not drawings:
+        raise OptionError("a roofline needs kernels that were counted and measured (--count --measure)")
+    return stacked(drawings, columns=2)
 
 
 def drawing(found: Roofline) -> Drawing:
     """The roofline with its kernels: their operations per byte loaded (counted), and their measured speed."""
-    axes = _Axes(found)
-    shapes: list[Shape] = [Rectangle("ground", 0, 0, _WIDTH, _HEIGHT)]
-    shapes.append(Text(8, 17, f"{found.types}: {found.unit} over operations per byte loaded", kind="title"))
-    labels = _Labels()
-    lines, dots = [*_grid(found, axes), *_roofs(found, axes, labels)], list(_kernels(found, axes, labels))
-    shapes += [*lines, *labels.texts, *dots]
-    return Drawing("roof", _WIDTH, _HEIGHT, tuple(shapes))
+    x, y = Axis(*found.xlim, _LEFT, _RIGHT, logarithmic=True), Axis(*found.ylim, _BOTTOM, _TOP, logarithmic=True)
+
+    def at(points: Iterable[Point]) -> tuple[Point, ...]:
+        return tuple((x.at(intensity), y.at(speed)) for intensity, speed in points)
+
+    colors = {name: i % SERIES for i, name in enumerate(found.roofs)}
+    roofs = [Line(f"roof-{colors[name]}", at(corners)) for name, corners in found.roofs.items()]
+    far = {memory: Line("far", at(ends)) for memory, ends in found.farther.items()}
+    kernels = [(row, *at([(operations_per_byte(row), row.gflops)])[0]) for row in found.rows]
+    labels = _Labels([*roofs, *far.values()], [point for _, *point in kernels])
+    for text in _memories(far, labels.boxes):
+        labels.put(text)
+    crowded = [row for row, *point in kernels if not labels.add(*point, _label(row), colors[_unit_of(row)])]
+    where = "one core" if found.backend == "cpu" else "the whole device"
+    legend = _legend(found, colors, crowded)
+    shapes: list[Shape] = [Text(_MARGIN, 19, f"{found.types} on {where}", kind="title"), *legend]
+    shapes += [*_grid(found, x, y), *far.values(), *roofs, *labels.leaders, *labels.texts]
+    shapes += [_dot(found, row, *point, colors[_unit_of(row)]) for row, *point in kernels]
+    return Drawing("roof", _WIDTH, legend[-1].box.bottom + _MARGIN, tuple(shapes))
+
+
+def _dot(found: Roofline, row: Row, x: float, y: float, color: int) -> Dot:
+    title = f"{row.kernel}: {row.gflops / found.scale:.3g} {found.unit}, {row.percent_of_peak:.0f} % of its peak"
+    return Dot(f"{'ring' if row.form == 'inner' else 'disc'}-{color}", x, y, _RADIUS, title)
+
+
+def _grid(found: Roofline, x: Axis, y: Axis) -> Iterable[Shape]:
+    """Lines, values, and the names of the axes with their units."""
+    for value in x.ticks(_TICK_GAP):
+        yield Line("grid", ((x.at(value), _TOP), (x.at(value), _BOTTOM)))
+        yield Text(x.at(value), _BOTTOM + 17, label(value), "middle")
+    scaled = replace(y, low=y.low / found.scale, high=y.high / found.scale)
+    for value in scaled.ticks(_LINE):
+        yield Line("grid", ((_LEFT, scaled.at(value)), (_RIGHT, scaled.at(value))))
+        yield Text(_LEFT - 5, scaled.at(value) + 4, label(value), "end")
+    yield Text(_MARGIN, _TOP - 12, found.unit)
+    yield Text((_LEFT + _RIGHT) / 2, _BOTTOM + 35, "operations per byte loaded", "middle")
+
+
+_LEGEND_TOP, _LINE, _SWATCH = 398, 17, 18
+
+
+def _legend(found: Roofline, colors: dict[str, int], crowded: Iterable[Row]) -> list[Shape]:
+    """The colours of the roofs with their peak and their bandwidth, the kinds of dots, and the kernels whose label has
+    no room in the plot; in columns that fit."""
+    entries: list[tuple[Line | Dot, str]] = []
+    for name, corners in found.roofs.items():
+        intensity, peak = corners[1]
+        said = f"{name}: {_rounded(peak / found.scale)} {found.unit}, L1 {_bandwidth(peak / intensity)}"
+        entries.append((Line(f"roof-{colors[name]}", ((0, 0), (_SWATCH, 0))), said))
+    for is_inner in dict.fromkeys(row.form == "inner" for row in found.rows):
+        said = "inner product of that tile" if is_inner else "kernel of that tile"
+        entries.append((Dot("ring-6" if is_inner else "disc-6", _SWATCH / 2, 0, _RADIUS, said), said))
+    for row in crowded:
+        said = f"{_label(row)}: {_rounded(row.gflops / found.scale)} {found.unit} at {operations_per_byte(row):.2f}"
+        entries.append((_dot(found, row, _SWATCH / 2, 0, colors[_unit_of(row)]), said))
+    column = _MARGIN + _SWATCH + 6 + max(text_width(said) for _, said in entries)
+    columns = 2 if 2 * column < _WIDTH else 1
+    shapes: list[Shape] = []
+    for i, (swatch, said) in enumerate(entries):
+        x, y = _MARGIN + i % columns * _WIDTH / 2, _LEGEND_TOP + _LINE * (i // columns)
+        shapes += [swatch.moved(x, y - 4), Text(x + _SWATCH + 6, y, said)]
+    return shapes
+
+
+def _bandwidth(gbytes_per_s: float) -> str:
+    large = gbytes_per_s > 10_000
+    return f"{_rounded(gbytes_per_s / 1000)} TB/s" if large else f"{_rounded(gbytes_per_s)} GB/s"
+
+
+def _rounded(value: float) -> str:
+    """Three digits."""
+    return label(float(f"{value:.3g}"))
+
+
+def _memories(far: dict[str, Line], dots: Sequence[Box]) -> list[Text]:
+    """The names of the memories beyond L1, each at the upper end of its line, above all roofs."""
+    texts: list[Text] = []
+    for memory, line in sorted(far.items(), key=lambda item: item[1].points[-1][0]):
+        x, y = line.points[-1]
+        text = Text(min(x, _RIGHT - text_width(memory) / 2), y - 6, memory, "middle", "label")
+        while any(text.box.overlaps(other) for other in (*dots, *(x.box for x in texts))):
+            text = text.moved(0, -_LINE)
+        texts.append(text)
+    return texts
+
+
+_DIRECTIONS = tuple(
+    (math.cos(math.pi * i / 8), math.sin(math.pi * i / 8)) for i in (0, 8, 12, 4, 14, 2, 10, 6, *range(1, 16, 2))
+)
+_NEAREST, _FARTHEST, _STEP = 8, 80, 5
+_LEADER_FROM = 14
+"""Pixels from a dot to its label: the nearest place that is free. From some distance on a line leads to the dot."""
 
 
 class _Labels:
-    """Texts of which none covers another: a label moves up until it is free."""
+    """Texts near points. None covers another text, a dot, a line of the drawing or a leader."""
 
-    def __init__(self):
+    def __init__(self, lines: Iterable[Line], dots: Iterable[Iterable[float]]):
         self.texts: list[Text] = []
+        self.leaders: list[Line] = []
+        self.boxes = [Box(x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y in dots]
+        self._segments = [ends for line in lines for ends in pairwise(line.points)]
 
-    def add(self, x: float, y: float, text: str, anchor: str = "start") -> None:
-        label = Text(x, y, text, anchor, "label")
-        while any(_overlap(label, other) for other in self.texts):
-            label = replace(label, y=label.y - 2)
-        self.texts.append(label)
+    def put(self, text: Text) -> None:
+        """A text in its place."""
+        self.texts.append(text)
+        self.boxes.append(text.box)
 
+    def add(self, x: float, y: float, text: str, color: int) -> bool:
+        """Place a label, if there is room for it."""
+        for distance in range(_NEAREST, _FARTHEST, _STEP):
+            for right, down in _DIRECTIONS:
+                width = text_width(text)
+                middle = x + right * (distance + width / 2), y + down * (distance + _LINE / 2)
+                label = Text(middle[0], middle[1] + (ASCENT - DESCENT) / 2, text, "middle", f"label-{color}")
+                leader = ((x, y), _nearest(label.box, x, y)) if distance >= _LEADER_FROM else None
+                if self._is_free(label.box, leader):
+                    self.put(label)
+                    if leader:
+                        self.leaders.append(Line(f"leader-{color}", leader))
+                        self._segments.append(leader)
+                    return True
+        return False
 
-def _overlap(one: Text, other: Text) -> bool:
-    (left, right), (other_left, other_right) = map(_extent, (one, other))
-    return left < other_right and other_left < right and abs(one.y - other.y) < _LINE_HEIGHT
-
-
-def _extent(label: Text) -> tuple[float, float]:
-    width = _CHARACTER_WIDTH * len(label.text)
-    return (label.x - width, label.x) if label.anchor == "end" else (label.x, label.x + width)
-
-
-def _grid(found: Roofline, axes: _Axes) -> Iterable[Shape]:
-    (x0, x1), (y0, y1) = found.xlim, found.ylim
-    for value in ticks(x0, x1):
-        x, _ = axes.at(value, y0)
-        yield Line("grid", ((x, _TOP), (x, _HEIGHT - _BOTTOM)))
-        yield Text(x, _HEIGHT - 18, f"{value:g}", "middle", "label")
-    for value in ticks(y0 / found.scale, y1 / found.scale):
-        _, y = axes.at(x0, value * found.scale)
-        yield Line("grid", ((_LEFT, y), (_WIDTH - _RIGHT, y)))
-        yield Text(_LEFT - 5, y + 4, f"{value:g}", "end", "label")
-
-
-def _roofs(found: Roofline, axes: _Axes, labels: _Labels) -> Iterable[Shape]:
-    for memory, ends in found.farther.items():
-        line = tuple(axes.at(*end) for end in ends)
-        labels.add(line[0][0] + 3, line[0][1] - 9, memory)
-        yield Line("far", line)
-    for name, corners in found.roofs.items():
-        line = tuple(axes.at(*corner) for corner in corners)
-        labels.add(line[-1][0] - 4, line[-1][1] - 5, name, "end")
-        yield Line("edge", line)
+    def _is_free(self, box: Box, leader: tuple[Point, Point] | None) -> bool:
+        inside = min(box.left - _LEFT, _RIGHT - box.right, box.top - _TOP, _BOTTOM - box.bottom) > 0
+        return (
+            inside
+            and not any(box.overlaps(other) for other in self.boxes)
+            and not any(box.is_crossed(*ends) for ends in self._segments)
+            and not (leader and any(text.box.is_crossed(*leader) for text in self.texts))
+        )
 
 
-def _kernels(found: Roofline, axes: _Axes, labels: _Labels) -> Iterable[Shape]:
-    for row in found.rows:
-        x, y = axes.at(operations_per_byte(row), row.gflops)
-        labels.add(x + 7, y + 4, _label(row))
-        title = f"{row.kernel}: {row.gflops / found.scale:.3g} {found.unit}, {row.percent_of_peak:.0f} % of its peak"
-        yield Dot("inner" if row.form == "inner" else "outer", x, y, 4.5, title)
+def _nearest(box: Box, x: float, y: float) -> Point:
+    """The point of a box that is nearest to a point."""
+    return min(max(x, box.left), box.right), min(max(y, box.top), box.bottom)

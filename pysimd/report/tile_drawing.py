@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
 from pysimd import sources
-from pysimd.errors import UnavailableError
-from pysimd.inspection import Inspection, inspect
 from pysimd.microkernel import MicroKernel, Rung
 from pysimd.ratio import Ratio
-from pysimd.report.drawing import Drawing, Rectangle, Shape, Text
+from pysimd.report.drawing import Drawing, Line, Rectangle, Shape, Text, text_width
 
 
 @dataclass(frozen=True)
@@ -21,12 +20,14 @@ class Tile:
     """A register tile.
 
     Attributes:
-        kernel, form, mr, nr: as of the kernel; of a rung its name, and the tile of ``lanes`` threads.
+        kernel, form, mr, nr, k_group: as of the kernel; of a rung its name, and the tile of ``lanes`` threads.
+        vectors: vectors in a row of C, where the machine says how long a vector is (the tile is named 8x2vl), and
+            ``nr`` is that of this machine; else None.
         holder: what holds C: ``vector registers``, ``registers of a thread``, ...
         width: elements of C in one holder, along a row and on into the next rows; None where it is not known.
         step: sentences on one step of k.
         file: labels ``tile``, ``regs`` and ``per k`` of the header of the kernel's file.
-        counted: the hot loop, where it could be read.
+        counted: the hot loop (``Inspection.counts()``), where it was read.
         uncounted_reason: otherwise what is missing.
     """
 
@@ -34,12 +35,19 @@ class Tile:
     form: str
     mr: int
     nr: int
+    k_group: int
+    vectors: int | None
     holder: str
     width: int | None
     step: tuple[str, ...]
     file: dict[str, str]
-    counted: Inspection | None
+    counted: dict[str, Any] | None
     uncounted_reason: str
+
+    @property
+    def columns(self) -> int:
+        """Columns that are drawn: of elements, or of vectors."""
+        return self.vectors or self.nr // self.scale
 
     def holder_of(self, row: int, column: int) -> int:
         """Number of the register (or thread) that holds this element of C."""
@@ -60,25 +68,14 @@ class Tile:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
-        plain = ("kernel", "form", "mr", "nr", "holder", "width", "holders", "step", "file", "uncounted_reason")
-        return {key: getattr(self, key) for key in plain} | {
-            "counted": None if self.counted is None else self.counted.to_dict()
-        }
+        return asdict(self) | {"holders": self.holders}
 
 
 _MOST_ROWS = _MOST_COLUMNS = 32
 
 
-def tile(kernel: MicroKernel | Rung, target: str | None = None) -> Tile:
-    """The register tile of a kernel or a rung, for ``target`` as in ``pysimd.inspect``.
-
-    Raises:
-        OptionError: a target that the kernel cannot be compiled for.
-    """
-    try:
-        counted, reason = inspect(kernel, target=target), ""
-    except UnavailableError as error:
-        counted, reason = None, str(error)
+def tile(kernel: MicroKernel | Rung, counted: dict[str, Any] | None = None, uncounted_reason: str = "") -> Tile:
+    """The register tile of a kernel or a rung; ``counted`` and ``uncounted_reason`` as in ``Tile``."""
     if isinstance(kernel, Rung):
         form, mr, nr, k_group = _form_of(kernel), kernel.tm, kernel.tn, 1
         threads = "a thread" if kernel.lanes == 1 else f"{kernel.lanes} threads"
@@ -86,17 +83,21 @@ def tile(kernel: MicroKernel | Rung, target: str | None = None) -> Tile:
     else:
         form, mr, nr, k_group = kernel.form, kernel.mr, kernel.nr, kernel.k_group
         holder, width = _held(kernel, counted)
+    scalable = re.search(r"x(\d*)vl$", kernel.name)
+    vectors = int(scalable[1] or 1) if scalable else None
     return Tile(
         kernel=kernel.name,
         form=form,
         mr=mr,
         nr=nr,
+        k_group=k_group,
+        vectors=vectors,
         holder=holder,
-        width=width,
-        step=_step(kernel.ratio, form, mr, nr, k_group),
+        width=nr // vectors if vectors else width,
+        step=_step(kernel.ratio, form, mr, _several(vectors, "vector") if vectors else nr * k_group, k_group),
         file=_file(kernel),
         counted=counted,
-        uncounted_reason=reason,
+        uncounted_reason=uncounted_reason,
     )
 
 
@@ -106,7 +107,7 @@ def _form_of(rung: Rung) -> str:
     return "inner" if rung.ratio.loads == 2 * rung.ratio.macs else "outer"
 
 
-def _held(kernel: MicroKernel, counted: Inspection | None) -> tuple[str, int | None]:
+def _held(kernel: MicroKernel, counted: dict[str, Any] | None) -> tuple[str, int | None]:
     if kernel.form in ("wmma", "mfma"):
         lanes = 32 if kernel.backend == "cuda" or kernel.form == "wmma" else 64
         return f"registers of {lanes} threads", None
@@ -120,7 +121,7 @@ def _held(kernel: MicroKernel, counted: Inspection | None) -> tuple[str, int | N
         return "vector registers", 16 // kernel.c_dtype.itemsize
     if counted is None:
         return "vector registers", None
-    lanes = counted.macs // counted.multiply_adds // kernel.k_group
+    lanes = counted["macs"] // counted["multiply_adds"] // kernel.k_group
     return "vector registers", lanes // _LANES_OF_AN_ELEMENT.get(kernel.name, 1)
 
 
@@ -134,13 +135,13 @@ def _file(kernel: MicroKernel | Rung) -> dict[str, str]:
     return {label: " ".join(text.split()) for label, text in labels if label.split()[0] in ("tile", "regs", "per")}
 
 
-def _step(ratio: Ratio, form: str, mr: int, nr: int, group: int) -> tuple[str, ...]:
-    """Of ``group`` steps of k, whose multiply-adds one instruction does."""
+def _step(ratio: Ratio, form: str, mr: int, of_b: int | str, group: int) -> tuple[str, ...]:
+    """Of ``group`` steps of k, whose multiply-adds one instruction does, and which load ``of_b`` of B."""
     if form == "inner":
         loads = "for every multiply-add one element of a row of A and one of a column of B are loaded"
         return (loads, f"{ratio.macs} multiply-adds, {ratio.loads} elements loaded: {ratio.value:.2f}")
     what = "k" if group == 1 else f"group of {group} k"
-    loads = f"for every {what}: {mr * group} elements of A and {nr * group} of B are loaded"
+    loads = f"for every {what}: {mr * group} elements of A and {of_b} of B are loaded"
     if form == "gemv":
         loads += "; the lanes of a register are terms of one element of C"
     elif form in ("wmma", "mfma", "tensor cores"):
@@ -153,7 +154,9 @@ def _step(ratio: Ratio, form: str, mr: int, nr: int, group: int) -> tuple[str, .
 def spans(drawn: Tile, row: int) -> list[tuple[int, int]]:
     """Ranges of columns of a row that one register holds each; the whole row where that is not known."""
     if drawn.width is None:
-        return [(0, drawn.nr // drawn.scale)]
+        return [(0, drawn.columns)]
+    if drawn.vectors:
+        return [(j, j + 1) for j in range(drawn.vectors)]
     holders = [drawn.holder_of(row, j) for j in range(drawn.nr)]
     starts = [j for j in range(drawn.nr) if j == 0 or holders[j] != holders[j - 1]]
     return list(pairwise([*starts, drawn.nr]))
@@ -170,7 +173,9 @@ def title(drawn: Tile) -> str:
     if drawn.width is None:
         return f"{drawn.kernel}: C in {drawn.holder}"
     holder = drawn.holder.replace("registers", "register") if drawn.holders == 1 else drawn.holder
-    each = "1 element" if drawn.width == 1 else f"{drawn.width} elements"
+    each = _several(drawn.width, "element")
+    if drawn.vectors:
+        return f"{drawn.kernel}: C in {drawn.holders} {holder} of VL elements, here {drawn.width}"
     return f"{drawn.kernel}: C in {drawn.holders} {holder}, {each} in each"
 
 
@@ -179,10 +184,10 @@ def notes(drawn: Tile) -> list[str]:
     found = [*drawn.step, *(f"{label}: {words}" for label, words in drawn.file.items())]
     seen = drawn.counted
     if seen is not None:
-        used = f"{seen.registers} of {seen.registers_there_are} registers"
+        used = f"{seen['registers']} of {seen['registers_there_are']} registers"
         found.append(
-            f"the built loop ({seen.target}): {seen.multiply_adds} multiply-add and "
-            f"{sum(seen.load_instructions.values())} load instructions an iteration, {used}, {seen.spills} spills"
+            f"the built loop ({seen['target']}): {seen['multiply_adds']} multiply-add and "
+            f"{sum(seen['load_instructions'].values())} load instructions an iteration, {used}, {seen['spills']} spills"
         )
     elif drawn.uncounted_reason:
         found.append(f"the built loop could not be read: {drawn.uncounted_reason}")
@@ -192,25 +197,40 @@ def notes(drawn: Tile) -> list[str]:
 def _operands(drawn: Tile) -> tuple[str, str]:
     """What of A and of B the drawing shows: for an outer product a step of k, for an inner product all of it."""
     if drawn.form == "inner":
-        return "A: rows of K", f"B: {drawn.nr} columns of K elements"
-    return "A: column k", f"B: row k of {drawn.nr} elements{_scaled(drawn)}"
+        return f"A: {drawn.mr} rows of K", f"B: {drawn.nr} columns of K elements"
+    if drawn.vectors:
+        return "A: column k", f"B: row k, {_several(drawn.vectors, 'vector')} of VL elements"
+    if drawn.k_group > 1:
+        return f"A: {drawn.k_group} columns", f"B: {drawn.k_group} rows of {drawn.nr} elements{_scaled(drawn)}"
+    return "A: column k", f"B: row k of {_several(drawn.nr, 'element')}{_scaled(drawn)}"
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _scaled(drawn: Tile) -> str:
     return "" if drawn.scale == 1 else f"; {drawn.scale} x {drawn.scale} elements of C are drawn as one"
 
 
+def _holder_of_column(drawn: Tile, i: int, j: int) -> int:
+    """The number of the register that holds what is drawn in row i, column j."""
+    return i * drawn.vectors + j if drawn.vectors else drawn.holder_of(i, j)
+
+
 def text(drawn: Tile) -> str:
     """The tile for the terminal: B above, A to the left, C in its registers."""
-    columns = drawn.nr // drawn.scale
+    columns = drawn.columns
     cell = max(5, len(f"c{drawn.holders - 1}") + 2) if drawn.width == 1 else 3 if columns <= 16 else 2
+    if drawn.vectors:
+        cell = 12
     side = f"{'A':>5} "
     lines = [title(drawn), "", f"{'':>{len(side) + 1}}{_operands(drawn)[1]}"]
     rows = []
     for i in range(0, drawn.mr, drawn.scale):
         row = ""
         for j, until in spans(drawn, i):
-            name = f"c{drawn.holder_of(i, j)}" if drawn.width else ""
+            name = f"c{_holder_of_column(drawn, i, j)}" if drawn.width else ""
             row += "│" + f" {name}".ljust((until - j) * cell - 1)
         rows.append(f"{'a' + str(i):>5} {row}│")
     border = "─" * (columns * cell - 1)
@@ -218,32 +238,63 @@ def text(drawn: Tile) -> str:
     return "\n".join([*lines, *(textwrap.fill(note, 110, subsequent_indent="  ") for note in notes(drawn))])
 
 
-_CELL, _LEFT, _TOP = 26, 104, 74
-_LINE, _LEAST_WIDTH = 18, 760
+_CELL, _VECTOR = 26, 120
+_MARGIN, _TITLE, _LINE = 8, 32, 18
+_OF_K = 84
+"""Pixels of the K elements of a row of A or of a column of B, of which an inner product takes all."""
 
 
-def drawing(drawn: Tile) -> Drawing:
-    """The tile: a row of B above, a column of A to the left, C in its registers, notes below."""
-    rows, columns = drawn.mr // drawn.scale, drawn.nr // drawn.scale
-    bottom = _TOP + rows * _CELL + 24
-    lines = [line for note in notes(drawn) for line in textwrap.wrap(note, 100, subsequent_indent="  ")]
-    shapes: list[Shape] = [Text(4, 18, title(drawn), kind="title")]
+def drawing(drawn: Tile, *, with_notes: bool = True) -> Drawing:
+    """The tile: B above, A to the left, C in its registers; below them the notes.
+
+    For an outer product A is a column and B a row. For an inner product they are rows and columns of K elements, and
+    those of one element of C are marked."""
+    rows, columns = drawn.mr // drawn.scale, drawn.columns
+    cell = _VECTOR if drawn.vectors else _CELL
+    inner = drawn.form == "inner"
+    deep = _OF_K if inner else 20
     of_a, of_b = _operands(drawn)
-    shapes += [Text(_LEFT, _TOP - 38, of_b), Text(4, _TOP - 8, of_a)]
-    shapes += [Rectangle("b", _LEFT + j * _CELL, _TOP - 32, _CELL, 20) for j in range(columns)]
-    shapes += [Rectangle("a", _LEFT - 30, _TOP + i * _CELL, 22, _CELL) for i in range(rows)]
-    for i in range(rows):
-        shapes += _row(drawn, i)
-    shapes += [Text(4, bottom + _LINE * i, line) for i, line in enumerate(lines)]
-    width = max(_LEFT + columns * _CELL + 10, _LEAST_WIDTH)
-    return Drawing("tile", width, bottom + _LINE * len(lines), tuple(shapes))
+    left = _MARGIN + max(text_width(of_a), deep) + _MARGIN
+    top = _TITLE + _LINE + deep + _MARGIN
+    bottom = top + rows * _CELL + _LINE + _MARGIN
+    shapes: list[Shape] = [Text(_MARGIN, 19, title(drawn), kind="title")]
+    shapes += [Text(left, _TITLE + 11, of_b), Text(left - _MARGIN, top - _MARGIN - 3, of_a, "end")]
+    shapes += [Rectangle("b", left + j * cell, top - _MARGIN - deep, cell, deep) for j in range(columns)]
+    shapes += [Rectangle("a", left - _MARGIN - deep, top + i * _CELL, deep, _CELL) for i in range(rows)]
+    if drawn.width is None:
+        shapes += _whole(drawn, left, top, columns * cell, rows * _CELL)
+    else:
+        for i in range(rows):
+            shapes += _row(drawn, i, left, top + i * _CELL, cell)
+    if inner:
+        shapes += [
+            Rectangle("pick", left - _MARGIN - deep, top, deep, _CELL),
+            Rectangle("pick", left, top - _MARGIN - deep, cell, deep),
+            Rectangle("pick", left, top, cell, _CELL),
+        ]
+    if with_notes:
+        lines = [line for note in notes(drawn) for line in textwrap.wrap(note, 92, subsequent_indent="  ")]
+        shapes += [Text(_MARGIN, bottom + _LINE * i, line) for i, line in enumerate(lines)]
+        bottom += _LINE * len(lines)
+    right = max(shape.box.right for shape in shapes if isinstance(shape, Text))
+    width = max(left + columns * cell, right) + _MARGIN
+    return Drawing("tile", width, bottom - _LINE + _MARGIN, tuple(shapes))
 
 
-def _row(drawn: Tile, i: int) -> Iterable[Shape]:
-    """A row of C: the registers that hold it, with their numbers."""
-    y = _TOP + i * _CELL
+def _whole(drawn: Tile, left: float, top: float, width: float, height: float) -> Iterable[Shape]:
+    """C as one rectangle, whose elements lie in registers of which the numbers are not known."""
+    yield Rectangle("c", left, top, width, height)
+    words = (f"{drawn.mr} x {drawn.nr} of C", f"in {drawn.holder}")
+    lines = words if max(map(text_width, words)) < width and height >= 2 * _LINE else ("C",)
+    for i, line in enumerate(lines):
+        yield Text(left + width / 2, top + height / 2 + 4 + _LINE * (i - (len(lines) - 1) / 2), line, "middle")
+
+
+def _row(drawn: Tile, i: int, left: float, y: float, cell: float) -> Iterable[Shape]:
+    """A row of C: the registers that hold it, with their numbers. A vector of any length has an open end."""
     for j, until in spans(drawn, i):
-        number = drawn.holder_of(i, j) if drawn.width else 0
-        yield Rectangle("d" if number % 2 else "c", _LEFT + j * _CELL, y, (until - j) * _CELL, _CELL)
-        if drawn.width:
-            yield Text(_LEFT + (j + until) * _CELL / 2, y + 17, str(number), "middle")
+        number = _holder_of_column(drawn, i, j)
+        yield Rectangle("d" if number % 2 else "c", left + j * cell, y, (until - j) * cell, _CELL)
+        yield Text(left + (j + until) * cell / 2, y + 17, str(number), "middle")
+        if drawn.vectors:
+            yield Line("far", ((left + until * cell - 14, y + 4), (left + until * cell - 14, y + _CELL - 4)))

@@ -19,8 +19,9 @@ FUNCTIONS = {
     "backends": (pysimd.backends, {}, {}),
     "compare": (
         pysimd.compare,
-        {"kernels": [KERNEL], "count": False, "measure": False, "seconds": 0.001, "targets": (), "fresh": False},
-        {"kernels": ("None", "a list"), "seconds": ("3",), "targets": ("a list",)},
+        {"kernels": [KERNEL], "count": False, "measure": False, "seconds": 0.001, "targets": (), "fresh": False,
+         "say": None},
+        {"say": ("None",), "kernels": ("None", "a list"), "seconds": ("3",), "targets": ("a list",)},
     ),
     "gemm": (
         pysimd.gemm,

@@ -109,6 +109,17 @@ def test_blas_is_named():
     assert found.forced is None or isinstance(found.forced, str)
 
 
+def test_blas_of_a_numpy_before_1_26(monkeypatch):
+    """Its ``show_config`` has no ``mode``; it knows the library's name alone."""
+    libraries = {"blas_opt_info": {}, "blas_ilp64_opt_info": {"libraries": ["openblas64_", "openblas64_"]}}
+    monkeypatch.setattr(np, "__version__", "1.25.2")
+    monkeypatch.setattr(np, "show_config", None)
+    monkeypatch.setattr(np.__config__, "get_info", libraries.get, raising=False)
+    assert blas.numpy_blas().name == "openblas64_"
+    monkeypatch.setattr(np.__config__, "get_info", lambda name: {})
+    assert blas.numpy_blas().name is None
+
+
 def test_blas_without_threadpoolctl(monkeypatch):
     monkeypatch.setitem(sys.modules, "threadpoolctl", None)
     found = blas.numpy_blas()

@@ -40,9 +40,6 @@ def test_pages_show_what_is_recorded(scripts, name):
 
 
 OTHER_PEAKS = {
-    ("ladder_h200", "tf32x3"): "runs on tensor cores, its peak is that of FFMA",
-    ("ladder_h200", "cuBLAS"): "is above the rate of HMMA (mma.sync), which is recorded as the peak",
-    ("ladder_h200", "cuBLAS, 16-bit C"): "the same",
     ("cpu", "avx2_i8i32_outer_6x16"): "104 %, where cpu_quiet has 100 % for the same kernel",
     ("cpu", "avx2_u8i8i32_outer_6x16"): "the same",
 }

@@ -13,7 +13,7 @@ from pysimd import dtypes
 from pysimd.bench import matmul, verify
 from pysimd.bench.data import random_array
 from pysimd.cli import command as cli
-from pysimd.cli import ratio, report, run, show
+from pysimd.cli import output, ratio, report, run, show
 
 QUICK = ["--seconds", "0.001"]
 
@@ -364,6 +364,8 @@ def test_kernels_of_one_backend(document):
     [
         (["generic_f32_outer_4x4", "--backend", "cpu"], "names or --backend"),
         (["--target", "sm_90"], "add --count"),
+        (["--rooflines", "x.svg"], "add --count --measure"),
+        (["--rooflines", "x.svg", "--count"], "add --count --measure"),
         (["generic_f32_outer_4x4", "--target", "avx2", "--count"], "architectures of GPUs"),
     ],
 )
@@ -371,6 +373,34 @@ def test_ratio_that_cannot_be_made(pysimd_cli, given, says):
     code, _, err = pysimd_cli("ratio", *given)
     assert code == 2
     assert says in err
+
+
+@pytest.mark.parametrize("flag", ["--count", "--measure"])
+def test_ratio_says_which_kernel_it_works_on(pysimd_cli, flag):
+    names = ["generic_f32_inner_4x4", "generic_f32_outer_4x4"]
+    assert pysimd_cli("ratio", *names, flag, *QUICK)[2].splitlines() == [
+        f"[{i}/2] {name} ..." for i, name in enumerate(names, 1)
+    ]
+    assert pysimd_cli("ratio", *names)[2] == ""  # at once
+
+
+def test_what_is_slow_is_said(monkeypatch, capsys):
+    waited = []
+
+    class Timer:
+        """Goes off at once."""
+
+        def __init__(self, seconds, function, arguments):
+            waited.append(seconds)
+            self.start = lambda: function(*arguments)
+
+        def cancel(self):
+            waited.append("cancelled")
+
+    monkeypatch.setattr(output.threading, "Timer", Timer)
+    assert cli.main(["show", "generic_f32_outer_4x4"]) == 0
+    assert capsys.readouterr().err == "reading the code of generic_f32_outer_4x4 ...\n"
+    assert waited == [1.0, "cancelled"]
 
 
 def test_show_without_a_disassembler(pysimd_cli, monkeypatch):

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 import pysimd
+from pysimd import inspection
 from pysimd.bench import peaks
 from pysimd.report import html, report
 
@@ -50,7 +51,14 @@ def made(monkeypatch):
     """A report whose rows have every field, and a kernel that could not be counted."""
     rows = []
     for row in pysimd.compare(NAMES).rows:
-        counted = {"macs": 32, "element_ratio": row.ratio, "instruction_ratio": 1.5, "registers": 9, "stores": 0}
+        counted = {
+            "macs": 32,
+            "multiply_adds": 8,
+            "element_ratio": row.ratio,
+            "instruction_ratio": 1.5,
+            "registers": 9,
+            "stores": 0,
+        }
         counted |= {"registers_there_are": 16, "moves": 1, "spills": 0, "target": row.target, "element_bytes": 4}
         counted |= {"load_instructions": {"memory": 8}, "load_elements": {"memory": 32 / row.ratio}}
         counted |= {"remark": "a < b & c", "agrees": False}
@@ -85,7 +93,7 @@ def test_every_kernel_is_in_bars_table_and_drawings(made):
     assert [x for x in page.cells if x in NAMES] == sorted(NAMES, key=lambda x: x.startswith("cuda"))
     assert page.tags.count("details") == len(NAMES)
     assert made.html().count('class="roof"') == 2  # f32 and f64
-    assert page.tags.count("circle") == 3
+    assert page.tags.count("circle") == 3 + 2 + 1  # kernels, and the forms in the legends of f32 and f64
 
 
 def test_numbers_of_a_row(made):
@@ -117,9 +125,9 @@ def test_a_target_that_a_kernel_lacks_is_a_remark_without_a_row(made):
 
 
 def test_a_kernel_has_one_bar_and_one_drawing(made):
-    text = report.Report((made.rows[1], made.rows[1]), made.machine).html()
-    assert text.count("<summary") == 1
-    assert text.count('class="bar ') == 1
+    page = Page(report.Report((made.rows[1], made.rows[1]), made.machine).html())
+    assert page.tags.count("details") == 1
+    assert page.tags.count("svg") == 3  # bars, a roofline, a tile
 
 
 def test_table_of_peaks_has_every_figure(made):
@@ -152,6 +160,34 @@ def test_json_that_is_not_a_report(data):
         report.Report.from_dict(data)
 
 
+@pytest.mark.parametrize("what", ["counted", "machine"])
+def test_a_damaged_report(made, what):
+    data = json.loads(made.to_json())
+    if what == "counted":
+        del data["rows"][0]["counted"]["multiply_adds"]
+    else:
+        data["machine"] = None
+    with pytest.raises(pysimd.OptionError, match="not a report"):
+        report.Report.from_dict(data)
+
+
 def test_report_of_another_version(made):
     with pytest.raises(pysimd.OptionError, match="schema_version 99"):
         report.Report.from_dict({**made.to_dict(), "schema_version": 99})
+
+
+def test_recorded_counts_are_shown_below_the_tiles(made, monkeypatch):
+    """Nothing is compiled or disassembled for a page of what was recorded."""
+    monkeypatch.setattr(inspection, "inspect", None)
+    monkeypatch.setattr(report, "inspect", None)
+    notes = made.html().partition("<h2>Register tiles")[2]
+    assert notes.count("the built loop (generic): 8 multiply-add and 8 load instructions an iteration") == 3
+    assert notes.count("the built loop could not be read") == 1  # that of the kernel without counts
+    assert "could not be read: no &lt;tool&gt;" in notes
+
+
+def test_the_tile_is_of_a_target_that_was_counted(made):
+    """Where a kernel cannot be compiled for the first of several targets."""
+    lacking = replace(made.rows[1], counted=None, percent_of_load_bandwidth=None, uncounted_reason="not for gfx0")
+    notes = report.Report((lacking, made.rows[1]), made.machine).html().partition("<h2>Register tiles")[2]
+    assert "the built loop (generic)" in notes.partition("<script")[0]

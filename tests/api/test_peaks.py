@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -36,7 +37,7 @@ def counted(monkeypatch):
     """The measurements so far; every figure is the number of its measurement."""
     calls = []
 
-    def measured():
+    def measured(say):
         calls.append(None)
         return [{"target": "sse", "types": "f32", "instruction": "", "gflops": float(len(calls)), "loads": []}]
 
@@ -232,7 +233,9 @@ def test_json_of_something_else():
 @pytest.mark.usefixtures("quick")
 def test_command(capsys):
     assert cli.main(["peaks"]) == 0
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
+    families = {(k.target, k.types) for k in pysimd.kernels("cpu", available=True)}
+    assert set(re.findall(r"peak of (\w+) (\w+) ...", err)) == families
     assert "memory GB/s" in out
     assert "generic" in out
     assert cli.main(["peaks", "--json"]) == 0

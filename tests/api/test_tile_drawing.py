@@ -1,11 +1,13 @@
 """``pysimd show``: a drawing shows the tile that the file of the kernel describes."""
 
+import copy
 import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
 import pysimd
+from pysimd.cli import show
 from pysimd.inspection import x86
 from pysimd.report import drawing, tile_drawing
 
@@ -13,23 +15,15 @@ CPU = [kernel for kernel in pysimd.kernels("cpu") if kernel.form == "outer"]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-@pytest.fixture(autouse=True)
-def no_compilers(monkeypatch):
-    """Kernels of GPUs are drawn without their machine code: compiling is for test_inspect.py."""
-    inspect = tile_drawing.inspect
-
-    def cpu_only(kernel, *, target=None):
-        if kernel.backend != "cpu":
-            raise pysimd.UnavailableError("not here")
-        return inspect(kernel, target=target)
-
-    monkeypatch.setattr(tile_drawing, "inspect", cpu_only)
+def counted(kernel):
+    """The tile of a kernel of this machine's CPU, whose code was read."""
+    return tile_drawing.tile(kernel, pysimd.inspect(kernel).counts())
 
 
 @pytest.mark.skipif(bool(x86.missing()), reason=x86.missing() or "nothing")
 @pytest.mark.parametrize("kernel", CPU, ids=lambda k: k.name)
 def test_registers_of_c_are_those_of_the_file(kernel):
-    drawn = tile_drawing.tile(kernel)
+    drawn = counted(kernel)
     assert drawn.holders == int(re.match(r"(\d+) accumulators?", drawn.file["regs"])[1])
     assert f"C in {drawn.holders} vector register" in tile_drawing.text(drawn)
 
@@ -64,9 +58,12 @@ def test_an_inner_product_is_drawn_as_dot_products(kernel):
     assert first == f"{kernel.name}: {kernel.mr * kernel.nr} dot products, {where}"
     assert any(f"B: {kernel.nr} columns of K elements" in line for line in text)
     assert not any("row k" in line for line in text)
-    svg = drawing.svg(tile_drawing.drawing(drawn))
-    assert "A: rows of K" in svg
-    assert "column k" not in svg
+    made = tile_drawing.drawing(drawn)
+    assert f"A: {kernel.mr} rows of K" in [x.text for x in made.texts]
+    assert not any("column k" in x.text for x in made.texts)
+    row, column, element = (x for x in made.shapes if x.kind == "pick")
+    assert (row.y, row.height) == (element.y, element.height)
+    assert (column.x, column.width) == (element.x, element.width)
 
 
 @pytest.mark.parametrize("rung", pysimd.rungs(), ids=lambda r: r.name)
@@ -85,23 +82,36 @@ def test_every_rung_is_drawn(rung):
     assert rectangles.count("b") * drawn.scale == rung.tn
 
 
-@pytest.mark.parametrize("name", ["sse_f32_outer_4x4", "avx512_f32_outer_14x32", "cuda_f16f32_wmma_16x16"])
-def test_drawn_with_matplotlib(tmp_path, name):
-    pytest.importorskip("matplotlib")
-    from pysimd.report import plots
-
-    drawn = tile_drawing.tile(pysimd.kernel(name))
-    plots.drawings([tile_drawing.drawing(drawn)], tmp_path / "tile.svg")
-    root = ElementTree.parse(tmp_path / "tile.svg").getroot()
-    boxes = [x for x in root.iter(f"{SVG}g") if x.get("id", "").startswith("patch_")]
-    of_c = drawn.mr if drawn.width is None else sum(len(tile_drawing.spans(drawn, i)) for i in range(drawn.mr))
-    assert len(boxes) == 1 + drawn.mr + drawn.nr + of_c  # the first is the figure's ground
-    with pytest.raises(pysimd.OptionError, match="must end in"):
-        plots.drawings([tile_drawing.drawing(drawn)], tmp_path / "tile.nothing")
+@pytest.mark.parametrize(("name", "nr", "vectors", "width"), [("8x2vl", 8, 2, 4), ("4xvl", 16, 1, 16)])
+def test_a_tile_of_vectors_of_any_length(name, nr, vectors, width):
+    """Of a kernel that is named by vectors, where ``nr`` is that of this machine."""
+    kernel = copy.copy(pysimd.kernel("avx2_f32_outer_8x8"))
+    fields = {key: getattr(kernel, key) for key in kernel.__dataclass_fields__}
+    mr = int(name[0])
+    drawn = tile_drawing.tile(pysimd.MicroKernel(**fields | {"name": f"sve_f32_outer_{name}", "mr": mr, "nr": nr}))
+    assert (drawn.vectors, drawn.width, drawn.holders) == (vectors, width, mr * vectors)
+    text = tile_drawing.text(drawn)
+    assert f"C in {mr * vectors} vector registers of VL elements, here {width}" in text
+    assert f"B: row k, {vectors} vector{'s' * (vectors > 1)} of VL elements" in text
+    assert f" c{mr * vectors - 1} " in text
+    rectangles = [x for x in tile_drawing.drawing(drawn).shapes if isinstance(x, drawing.Rectangle)]
+    assert [x.kind for x in rectangles].count("b") == vectors
+    assert sum(x.kind in "cd" for x in rectangles) == mr * vectors
 
 
 def test_without_a_disassembler_it_says_so(monkeypatch):
     monkeypatch.setattr(x86, "iced", None)
-    drawn = tile_drawing.tile(pysimd.kernel("sse_f32_outer_4x4"))
+    found, reason = show._inspected(pysimd.kernel("sse_f32_outer_4x4"), None)
+    drawn = tile_drawing.tile(pysimd.kernel("sse_f32_outer_4x4"), found, reason)
     assert drawn.width is None
-    assert "could not be read" in tile_drawing.text(drawn)
+    assert "the built loop could not be read: iced-x86" in tile_drawing.notes(drawn)[-1]
+    assert "C" in [x.text for x in tile_drawing.drawing(drawn).texts]
+
+
+def test_counts_of_another_machine_are_used():
+    """A report that was recorded where the kernel was compiled needs no compiler here."""
+    counts = {"target": "sm_90", "multiply_adds": 4, "macs": 64, "load_instructions": {"shared": 3, "global": 2}}
+    counts |= {"registers": 9, "registers_there_are": 255, "spills": 0}
+    drawn = tile_drawing.tile(pysimd.kernel("cuda_f32_outer_4x4"), counts)
+    said = "the built loop (sm_90): 4 multiply-add and 5 load instructions an iteration, 9 of 255 registers, 0 spills"
+    assert said in tile_drawing.notes(drawn)

@@ -141,6 +141,18 @@ def test_rows_compare_with_cublas_and_the_peak(fake, monkeypatch):
     assert len(said) == 3
 
 
+@pytest.mark.parametrize(
+    ("types", "compared", "other"), [("f32", "smem", "tf32x3"), ("f16f32", "wmma_naive", "cuBLAS, 16-bit C")]
+)
+def test_the_peak_of_an_instruction_is_for_its_rungs_alone(types, compared, other):
+    rungs = [usable(pysimd.rung(name)) for name in ("smem", "tf32x3", "wmma_naive") if name in (compared, other)]
+    timed = dict.fromkeys((compared, other, *ladder.peers(types)), ladder.Timed(10.0, True))
+    rows = {row.name: row.percent_of_peak for row in ladder._rows(rungs, types, 64, timed, 20.0)}
+    assert (rows[compared], rows[other]) == (50.0, None)
+    assert rows["cuBLAS"] == (50.0 if types == "f32" else None)
+    assert {row.percent_of_peak for row in ladder._rows(rungs, types, 64, timed, None)} == {None}
+
+
 def usable(rung):
     """The rung of a machine that can run it."""
     fields = {name: getattr(rung, name) for name in rung.__dataclass_fields__}

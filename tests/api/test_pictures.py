@@ -1,0 +1,268 @@
+"""Pictures: no text covers another or is crossed by a line, every text is readable; SVG and PNG are one drawing."""
+
+import importlib
+import itertools
+import math
+import random
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import pysimd
+from pysimd.bench import peaks
+from pysimd.report import bars, drawing, plots, rooflines, tile_drawing
+from pysimd.report.axes import Axis, label
+from pysimd.report.drawing import Box, Dot, Drawing, Line, Rectangle, Text
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def faults(made):
+    """What hides or crosses a text of a drawing, or lies outside it. The grid lies behind the texts; texts have their
+    place in a rectangle or outside all of them."""
+    found = [(x.text, "is outside") for x in made.texts if not inside(x.box, Box(0, 0, made.width, made.height))]
+    found += [(x.text, y.text) for x, y in itertools.combinations(made.texts, 2) if x.box.overlaps(y.box)]
+    for shape in made.shapes:
+        if isinstance(shape, Line) and shape.kind != "grid":
+            ends = list(itertools.pairwise(shape.points))
+            found += [(x.text, shape.kind) for x in made.texts if any(x.box.is_crossed(*line) for line in ends)]
+        elif isinstance(shape, Dot):
+            x, y, r = shape.x, shape.y, shape.radius
+            found += [
+                (text.text, shape.title) for text in made.texts if text.box.overlaps(Box(x - r, y - r, x + r, y + r))
+            ]
+        elif isinstance(shape, Rectangle):
+            area = Box(shape.x, shape.y, shape.x + shape.width, shape.y + shape.height)
+            found += [(x.text, shape) for x in made.texts if x.box.overlaps(area) and not inside(x.box, area)]
+    return found
+
+
+def inside(box, area):
+    return area.left <= box.left and box.right <= area.right and area.top <= box.top and box.bottom <= area.bottom
+
+
+# --- every picture that is made ---
+
+
+def recorded():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(BENCHMARKS))
+        patch.setattr(sys, "modules", dict(sys.modules))  # other tests do not see these modules
+        modules = [importlib.import_module(path.stem) for path in sorted(BENCHMARKS.glob("render*.py"))]
+        return {
+            name: made for module in modules if hasattr(module, "pictures") for name, made in module.pictures().items()
+        }
+
+
+RECORDED = recorded()
+
+
+def tiles():
+    for thing in (*pysimd.kernels(), *pysimd.rungs()):
+        yield thing.name, tile_drawing.tile(thing)
+    eight = tile_drawing.tile(pysimd.kernel("avx2_f32_outer_8x8"))
+    yield "any length", replace(eight, kernel="sve_f32_outer_8x2vl", vectors=2, width=4)
+
+
+TILES = dict(tiles())
+
+MATMUL = [
+    SimpleNamespace(types=types, size=16, batch=batch, pysimd_median_ns_per_product=ours,
+                    numpy_median_ns_per_product=9 * ours, numpy_over_pysimd=9.0)
+    for types, batch, ours in (("f32", 1, 1.5), ("u8i8i32", 100_000, 2.5e6))
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_recorded_pictures(name):
+    assert not faults(RECORDED[name])
+    assert (BENCHMARKS / "results" / name).read_text() == drawing.svg(RECORDED[name])
+
+
+@pytest.mark.parametrize("name", TILES)
+@pytest.mark.parametrize("with_notes", [True, False])
+def test_tiles(name, with_notes):
+    assert not faults(tile_drawing.drawing(TILES[name], with_notes=with_notes))
+
+
+def test_bars():
+    for rows in ([], pysimd.compare().rows):
+        assert not faults(bars.ratios(rows))
+    for rows in ([], MATMUL):
+        assert not faults(bars.matmul(rows))
+
+
+def crowd(count, spread, seed):
+    """A roofline of ``count`` kernels of seven targets that are measured within a factor ``spread`` of each other."""
+    rng = random.Random(seed)
+    row = pysimd.compare(["generic_f32_outer_4x4"]).rows[0]
+    rows = []
+    for i in range(count):
+        counted = {"macs": rng.uniform(1, spread), "load_elements": {"memory": 2.0}, "element_bytes": 4}
+        speed = {"gflops": 10 * rng.uniform(1, spread), "peak_gflops": 15 * spread - i % 7, "percent_of_peak": 50.0}
+        speed |= {"peak_load_gbytes_per_s": 40 * spread, "percent_of_load_bandwidth": 10.0}
+        tile = {"form": rng.choice(["outer", "inner", "gemv"]), "mr": rng.choice([4, 14]), "nr": rng.choice([4, 32])}
+        rows.append(replace(row, kernel=f"k{i}", target=f"target{i % 7}", counted=counted, **tile, **speed))
+    loads = tuple(peaks.Loads(x, 1, 40 * spread / (i + 1), 1.0) for i, x in enumerate(("L1", "L2", "L3", "memory")))
+    peak = peaks.Peak("target0", "f32", "", 15 * spread, loads)
+    (found,) = rooflines.rooflines(rows, [peaks.Peaks("cpu", {}, "", 1.0, (peak,))])
+    return found
+
+
+def in_legend(made):
+    """The labels that have no room in the plot."""
+    return [found[1] for x in made.texts if (found := re.match(r"([\dx]+(?: gemv)?): .* at \d", x.text))]
+
+
+@pytest.mark.parametrize("spread", [1.0, 1.1, 5.0, 100.0])
+@pytest.mark.parametrize("count", [1, 8, 20])
+def test_a_crowd_of_kernels_is_labelled(count, spread):
+    """Also where all kernels are at one point."""
+    for seed in range(3):
+        found = crowd(count, spread, seed)
+        made = rooflines.drawing(found)
+        assert not faults(made)
+        labels = [x.text for x in made.texts if x.kind.startswith("label-")]
+        assert sorted([*labels, *in_legend(made)]) == sorted(map(rooflines._label, found.rows))
+        assert len(labels) >= min(count, 3)
+
+
+def test_axes_of_a_roofline_have_names_and_units():
+    texts = [x.text for x in rooflines.drawing(crowd(3, 5.0, 0)).texts]
+    assert {"GFLOP/s", "operations per byte loaded", "f32 on one core"} <= set(texts)
+
+
+# --- the checks themselves ---
+
+HELLO = Text(50, 50, "hello")
+
+
+@pytest.mark.parametrize(
+    ("shape", "bad"),
+    [
+        (Text(60, 55, "there"), True),
+        (Text(50, 64, "there"), False),
+        (Text(-5, 80, "there"), True),
+        (Line("far", ((40, 40), (100, 55))), True),
+        (Line("far", ((40, 54), (100, 54))), False),
+        (Line("far", ((60, 0), (60, 100))), True),
+        (Line("grid", ((60, 0), (60, 100))), False),
+        (Dot("outer", 48, 48, 4, "dot"), True),
+        (Dot("outer", 40, 48, 4, "dot"), False),
+        (Rectangle("a", 40, 45, 60, 20), True),
+        (Rectangle("a", 40, 35, 60, 30), False),
+    ],
+)
+def test_faults_are_found(shape, bad):
+    assert bool(faults(Drawing("tile", 200, 100, (HELLO, shape)))) == bad
+
+
+def test_texts_are_not_wider_than_they_are_taken_for():
+    textpath = pytest.importorskip("matplotlib.textpath")
+    from matplotlib.font_manager import FontProperties
+
+    measure = textpath.TextToPath().get_text_width_height_descent
+    made = [*RECORDED.values(), *map(tile_drawing.drawing, TILES.values()), bars.matmul(MATMUL)]
+    for text in {(x.text, drawing.STYLES[x.kind].bold) for picture in made for x in picture.texts}:
+        font = FontProperties(family="DejaVu Sans", size=drawing.FONT_SIZE, weight="bold" if text[1] else "normal")
+        width = measure(text[0], font, ismath=False)[0]
+        assert width <= drawing.text_width(text[0], bold=text[1]) <= 1.45 * width + 1
+
+
+# --- colours ---
+
+
+def luminance(color):
+    parts = (int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
+    return sum(weight * x for weight, x in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one, other):
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_texts_are_readable(scheme):
+    """By the measure of the Web Content Accessibility Guidelines, 4.5 : 1; lines and bars 3 : 1 or, faded, 1.5 : 1."""
+    color = {name: values[scheme] for name, values in drawing.COLORS.items()}
+    texts = {
+        drawing.STYLES[x.kind].fill
+        for made in (*RECORDED.values(), rooflines.drawing(crowd(20, 5.0, 0)))
+        for x in made.texts
+    }
+    assert {"ink", "series-0", "series-6"} <= texts
+    for name in texts:
+        assert contrast(color[name], color["ground"]) >= 4.5, name
+    for name in ("c-even", "c-odd", "a", "b"):
+        assert contrast(color["ink"], color[name]) >= 4.5, name
+    for name in ("inner", "outer", "peer", *(f"series-{i}" for i in range(drawing.SERIES))):
+        assert contrast(color[name], color["ground"]) >= 3, name
+    for name in ("outer-2", "outer-3", "inner-3"):
+        assert contrast(color[name], color["ground"]) >= 1.5, name
+
+
+def test_an_svg_has_its_own_background():
+    """So that it is readable on white and on black, whatever the scheme of the page that shows it."""
+    root = ElementTree.fromstring(drawing.svg(RECORDED["ladder_h200.svg"]))
+    first = next(x for x in root if x.tag != f"{SVG}style")
+    assert (first.tag, first.get("class")) == (f"{SVG}rect", "ground")
+    assert (first.get("width"), first.get("height")) == (root.get("width"), root.get("height"))
+
+
+def test_the_ladder_fits_900_pixels():
+    assert all(made.width <= 900 for name, made in RECORDED.items() if name.startswith("ladder"))
+
+
+# --- files ---
+
+
+def test_svg_needs_no_matplotlib(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    plots.check(tmp_path / "x.svg")
+    plots.save(RECORDED["ladder_h200.svg"], tmp_path / "x.svg")
+    assert (tmp_path / "x.svg").read_text() == drawing.svg(RECORDED["ladder_h200.svg"])
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_matplotlib_draws_the_same_shapes(monkeypatch, tmp_path, name):
+    figure = pytest.importorskip("matplotlib.figure")
+    made, drawn = RECORDED[name], []
+    monkeypatch.setattr(figure.Figure, "savefig", lambda figure, path, **options: drawn.append(figure))
+    plots.save(made, tmp_path / "x.png")
+    (axes,) = drawn[0].axes
+    assert [(x.get_text(), *x.get_position()) for x in axes.texts] == [(x.text, x.x, x.y) for x in made.texts]
+    assert len(axes.lines) == sum(isinstance(x, Line) for x in made.shapes)
+    assert len(axes.patches) == sum(isinstance(x, Rectangle | Dot) for x in made.shapes)
+
+
+# --- axes ---
+
+
+@pytest.mark.parametrize(
+    ("axis", "gap", "expected"),
+    [
+        (Axis(0.15, 6, 0, 500, logarithmic=True), 30, [0.2, 0.5, 1, 2, 5]),
+        (Axis(0.15, 6000, 0, 200, logarithmic=True), 30, [1, 10, 100, 1000]),
+        (Axis(0, 9.7, 0, 340), 50, [0, 2, 4, 6, 8]),
+        (Axis(0, 110, 300, 0), 50, [0, 20, 40, 60, 80, 100]),
+    ],
+)
+def test_ticks(axis, gap, expected):
+    if axis.logarithmic and axis.high == 6000:
+        expected = [value for value in axis.ticks(gap) if math.log10(value).is_integer()]
+    assert axis.ticks(gap) == pytest.approx(expected)
+    places = [axis.at(value) for value in axis.ticks(gap)]
+    assert all(abs(one - other) >= gap for one, other in itertools.pairwise(places))
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.5, "0.5"), (20, "20"), (0.1 + 0.2, "0.3"), (1e6, "1,000,000")])
+def test_values_of_an_axis(value, text):
+    assert label(value) == text
