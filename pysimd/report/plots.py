@@ -194,19 +194,21 @@ def _time(ns: float) -> str:
     return f"{ns:.3g} s"
 
 
-def ladder_bars(rows: Sequence, path) -> None:
-    """TFLOP/s of every rung: a group of bars for each rung, a bar for each size; cuBLAS last, and its speed at the
-    largest size as a line.
+def ladder_bars(rows: Sequence, path, unit: str = "TFLOP/s") -> None:
+    """Speed of every rung: a group of bars for each rung, a bar for each size; the peer (cuBLAS, NumPy) last, and its
+    speed at the largest size as a line.
 
     Args:
-        rows: ``bench.ladder.Row`` objects that were measured, of one family.
+        rows: ``bench.cuda_ladder.Row`` or ``bench.cpu_ladder.Row`` objects that were measured, of one family.
+        unit: ``TFLOP/s`` or ``GFLOP/s``, the field that is drawn.
     """
+    speeds = {id(row): getattr(row, "tflops" if unit == "TFLOP/s" else "gflops") for row in rows}
     from_below = list(dict.fromkeys(row.name for row in rows))[::-1]
     sizes = sorted({row.size for row in rows})
     peer = next(row for row in rows if row.ratio is None and row.size == sizes[-1])
     numbers = {row.name: f"{row.number}  " for row in rows if row.number}
     names = [numbers.get(name, "") + name for name in from_below]
-    xlabel = f"TFLOP/s, {rows[0].types}, m = n = k = {', '.join(map(str, sizes))}; dashed: {peer.name} at {sizes[-1]}"
+    xlabel = f"{unit}, {rows[0].types}, m = n = k = {', '.join(map(str, sizes))}; dashed: {peer.name} at {sizes[-1]}"
     figure, axes = _bars(names, 1.4 + 0.16 * len(names) * (1 + len(sizes)), xlabel, family="monospace")
     height = 0.8 / len(sizes)
     for row in rows:
@@ -214,8 +216,8 @@ def ladder_bars(rows: Sequence, path) -> None:
         y = from_below.index(row.name) + 0.4 - height * (i + 0.5)
         is_peer = row.ratio is None
         shade = 1.0 if is_peer else 0.4 + 0.6 * (i + 1) / len(sizes)
-        axes.barh(y, row.tflops, color=PEER if is_peer else OUTER, height=height, alpha=shade)
-        _annotate(axes, f"{row.tflops:.1f}" + (f"   {row.size}" if len(sizes) > 1 else ""), row.tflops, y)
-    axes.axvline(peer.tflops, color=PEER, linewidth=1, linestyle="--", zorder=0)
-    axes.set_xlim(0, 1.15 * max(row.tflops for row in rows))
+        axes.barh(y, speeds[id(row)], color=PEER if is_peer else OUTER, height=height, alpha=shade)
+        _annotate(axes, f"{speeds[id(row)]:.1f}" + (f"   {row.size}" if len(sizes) > 1 else ""), speeds[id(row)], y)
+    axes.axvline(speeds[id(peer)], color=PEER, linewidth=1, linestyle="--", zorder=0)
+    axes.set_xlim(0, 1.15 * max(speeds.values()))
     _save(figure, path)

@@ -80,9 +80,8 @@ def tile(kernel: MicroKernel | Rung, target: str | None = None) -> Tile:
     except UnavailableError as error:
         counted, reason = None, str(error)
     if isinstance(kernel, Rung):
-        form, mr, nr, k_group = _form_of(kernel), kernel.tm, kernel.tn, 1
-        threads = "a thread" if kernel.lanes == 1 else f"{kernel.lanes} threads"
-        holder, width = f"registers of {threads}", 1 if kernel.lanes == 1 else None
+        form, mr, nr, k_group = kernel.form, kernel.tm, kernel.tn, 1
+        holder, width = _held_by_rung(kernel, counted)
     else:
         form, mr, nr, k_group = kernel.form, kernel.mr, kernel.nr, kernel.k_group
         holder, width = _held(kernel, counted)
@@ -100,10 +99,14 @@ def tile(kernel: MicroKernel | Rung, target: str | None = None) -> Tile:
     )
 
 
-def _form_of(rung: Rung) -> str:
+def _held_by_rung(rung: Rung, counted: Inspection | None) -> tuple[str, int | None]:
+    if rung.backend == "cpu":
+        if rung.form == "inner":
+            return "accumulators", 1
+        return "vector registers", None if counted is None else counted.macs // counted.multiply_adds
     if rung.lanes > 1:
-        return "tensor cores"
-    return "inner" if rung.ratio.loads == 2 * rung.ratio.macs else "outer"
+        return f"registers of {rung.lanes} threads", None
+    return "registers of a thread", 1
 
 
 def _held(kernel: MicroKernel, counted: Inspection | None) -> tuple[str, int | None]:

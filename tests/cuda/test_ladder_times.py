@@ -11,7 +11,8 @@ import pysimd
 from pysimd import dtypes, microkernel
 from pysimd.backends.cuda import device as cuda_device
 from pysimd.backends.cuda.ladder import rungs as cuda_ladder
-from pysimd.bench import ladder, timing
+from pysimd.bench import cuda_ladder as ladder
+from pysimd.bench import timing
 
 SECONDS = {"cuBLAS": 1e-3, "smem": 4e-3, "naive": 2.0, "cuBLAS, 16-bit C": 2e-3, "mma_sync": 3e-3, "wgmma": 5e-3}
 
