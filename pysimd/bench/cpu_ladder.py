@@ -42,6 +42,8 @@ class Row:
         macs: multiply-adds of elements that it does, all lanes.
         threads: threads that the call was given.
         size: m = n = k.
+        ms, median_ms: milliseconds of a call, the shortest sample and the median. The shortest counts, as for the peak:
+            what else runs on the machine only lengthens a sample.
         gflops: 10^9 floating-point operations per second, two per multiply-add.
         percent_of_peak: 100 * gflops / those of independent multiply-adds in registers on as many threads in the same
             run.
@@ -65,6 +67,7 @@ class Row:
     threads: int | None = None
     size: int | None = None
     ms: float | None = None
+    median_ms: float | None = None
     gflops: float | None = None
     percent_of_peak: float | None = None
     over_numpy: float | None = None
@@ -123,15 +126,16 @@ def measure(
             times, peak, holds = _at_size(taken, size, count, seconds)
             peaks[count] = max(peak, peaks.get(count, 0.0))
             for name in (*taken, NUMPY):
-                gflops = 2 * size**3 / times[name]
+                gflops = 2 * size**3 / times[name].best_ns
                 row = replace(
                     rungs.get(name, Row(None, NUMPY)),
                     threads=count,
                     size=size,
-                    ms=times[name] / 1e6,
+                    ms=times[name].best_ns / 1e6,
+                    median_ms=times[name].median_ns / 1e6,
                     gflops=gflops,
                     percent_of_peak=100 * gflops / peak,
-                    over_numpy=times[NUMPY] / times[name],
+                    over_numpy=times[NUMPY].best_ns / times[name].best_ns,
                     gain=_gain(gflops, name, size, count, list(rungs), rows),
                     within_bound=holds[name],
                 )
@@ -158,8 +162,8 @@ def _gain(gflops: float, name: str, size: int, threads: int, names: list[str], r
 
 def _at_size(
     names: Sequence[str], size: int, threads: int, seconds: float
-) -> tuple[dict[str, float], float, dict[str, bool]]:
-    """Median nanoseconds of the rungs and of NumPy, the peak in GFLOP/s, and whose result is within the bound."""
+) -> tuple[dict[str, timing.Times], float, dict[str, bool]]:
+    """Times of the rungs and of NumPy, the peak in GFLOP/s, and whose result is within the bound."""
     from threadpoolctl import threadpool_limits
 
     rng = np.random.default_rng(0)
@@ -172,8 +176,7 @@ def _at_size(
         holds = _within_bound(calls, a, b, out)
         runs = {name: timing.repeated(call) for name, call in calls.items()} | {_PEAK: peak_run}
         times = timing.times(runs, timing.HostClock(), seconds=seconds)
-    medians = {name: times[name].median_ns for name in calls}
-    return medians, 2 * macs / times[_PEAK].best_ns, holds
+    return times, 2 * macs / times[_PEAK].best_ns, holds
 
 
 def _peak(threads: int) -> tuple[timing.Run, int]:

@@ -1,5 +1,5 @@
-"""``python guard_probe.py kernels TARGET``, ``matmul TYPES`` or ``rung NAME``: runs products on guarded memory, printing each before
-it starts; test_guard.py reads the last line if the process dies."""
+"""``python guard_probe.py kernels TARGET``, ``matmul TYPES`` or ``rung NAME``: runs products on guarded
+memory, printing each before it starts; test_guard.py reads the last line if the process dies."""
 
 import itertools
 import sys
