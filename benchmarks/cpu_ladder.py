@@ -1,9 +1,9 @@
 """The CPU ladder against NumPy: ``python benchmarks/cpu_ladder.py [--out FILE.json] [--seconds S]``.
 
-At each size, m = n = k, samples of all rungs, of NumPy on as many threads, and of independent multiply-adds in registers
-are interleaved; each result is checked against float64 before it is timed. A rung is left out where a call takes longer
-than a second. What the machine code of the hot loops counts is recorded too. OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE are
-removed from the environment before NumPy starts.
+At each size, m = n = k, samples of all rungs, of NumPy on as many threads, and of independent multiply-adds in
+registers are interleaved; each result is checked against float64 before it is timed. A rung is left out where a call
+takes longer than a second. What the machine code of the hot loops counts is recorded too. OPENBLAS_CORETYPE and
+OPENBLAS_L2_SIZE are removed from the environment before NumPy starts.
 """
 
 from __future__ import annotations
