@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from pysimd import inspection, products, registry
+from pysimd import inspection, registry
 from pysimd._cpu import lib
+from pysimd.backends.cpu import ladder
 from pysimd.backends.cpu.implementation import CPU
 from pysimd.bench import blas, cpu_peaks, timing
 from pysimd.bench.data import random_array
@@ -134,13 +135,12 @@ def measure(
                     ms=times[name].best_ns / 1e6,
                     median_ms=times[name].median_ns / 1e6,
                     gflops=gflops,
-                    percent_of_peak=100 * gflops / peak,
                     over_numpy=times[NUMPY].best_ns / times[name].best_ns,
                     gain=_gain(gflops, name, size, count, list(rungs), rows),
                     within_bound=holds[name],
                 )
                 rows.append(row)
-    return rows, peaks
+    return [replace(row, percent_of_peak=100 * row.gflops / peaks[row.threads]) for row in rows], peaks
 
 
 def _is_timed(name: str, size: int, threads: int, rows: Sequence[Row]) -> bool:
@@ -169,7 +169,7 @@ def _at_size(
     rng = np.random.default_rng(0)
     a, b = (random_array("float32", (size, size), rng) for _ in range(2))
     out = np.empty((size, size), np.float32)
-    calls = {name: partial(products.gemm, a, b, out=out, kernel=name, threads=threads) for name in names}
+    calls = {name: ladder.prepared(registry.rung(name), a, b, out, threads) for name in names}
     calls[NUMPY] = partial(np.matmul, a, b, out=out)
     peak_run, macs = _peak(threads)
     with threadpool_limits(threads, user_api="blas"):
