@@ -31,8 +31,8 @@ def overview(document: dict[str, Any]) -> str:
         f"{machine['device']}, {machine['numpy_blas'][0]}, NumPy {machine['numpy']}; {machine['date']}, commit "
         f"{machine['commit']}. GFLOP/s, float32, m = n = k, the shortest sample of one run. Independent multiply-adds "
         f"in registers ran at {peaks['1']:.0f} on one thread{f', {reached}' if reached else ''}. {held}. A dash: a "
-        "call takes longer than a second. The counts are instructions of one iteration of the hot loop, which is two steps "
-        "of k from C4 on."
+        "call takes longer than a second. The counts are instructions of one iteration of the hot loop, which is two "
+        "steps of k from C4 on."
     )
     return "\n".join(
         [
