@@ -131,7 +131,7 @@ def test_slow_runs_have_three_samples(fake):
 def test_rows_compare_with_cublas_and_the_peak(fake, monkeypatch):
     monkeypatch.setattr(ladder, "check_available", lambda: None)
     monkeypatch.setattr(ladder, "peak_tflops", lambda types: 8e-5)
-    monkeypatch.setattr(ladder.registry, "rungs", lambda: [usable(rung) for rung in RUNGS])
+    monkeypatch.setattr(ladder.registry, "rungs", lambda backend: [usable(rung) for rung in RUNGS])
     said = []
     rows, peaks = ladder.measure([32, 48], 0.01, said.append)
     assert peaks == {"f32": 8e-5}
