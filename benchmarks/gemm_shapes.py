@@ -17,7 +17,8 @@ import record
 import pysimd
 from pysimd.backends.cuda import dispatch
 from pysimd.backends.cuda.ladder import rungs as cuda_ladder
-from pysimd.bench import ladder, timing
+from pysimd.bench import cuda_ladder as ladder
+from pysimd.bench import timing
 from pysimd.bench.data import random_array
 from pysimd.bench.verify import verify
 

@@ -26,7 +26,7 @@ import record
 import pysimd
 from pysimd import dtypes
 from pysimd.backends.cuda.ladder import rungs as cuda_ladder
-from pysimd.bench import ladder
+from pysimd.bench import cuda_ladder as ladder
 from pysimd.bench.data import random_array
 
 SIZES = (1024, 2048, 4096, 8192)

@@ -4,6 +4,7 @@ same library holds a second module, ``pysimd._door`` (core/door.c): what is call
 The cdef lists what Python calls. No kernel is named here: Python sees the rows of the table.
 """
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,9 @@ from cffi import FFI
 HERE = "cpu_kernels"
 DISPATCHER = (
     *("registry", "features", "caches", "pack", "widen", "narrow", "stage", "threads", "gemm", "driver", "scale"),
-    *("measure", "cost", "door"),
+    *("measure", "cost", "door", "ladder"),
 )
+RUNGS = re.findall(r"^LOOPS\((\w+)", Path(HERE, "ladder.inc").read_text(), re.MULTILINE)
 
 ffi = FFI()
 ffi.cdef(
@@ -75,9 +77,27 @@ ffi.cdef(
         int ndim;
         int64_t shape[...], batch_a[...], batch_b[...], batch_c[...];
         int flags, threads;
+        double alpha, beta;
         ...;
     } pysimd_product;
     int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product);
+
+    typedef int pysimd_rung_fn(const pysimd_product *product);
+    typedef struct {
+        const char *name, *source, *adds;
+        int form, mr, nr, vectors, blocks, threads;
+        pysimd_rung_fn *run[...];
+        ...;
+    } pysimd_rung;
+    extern const pysimd_rung pysimd_rungs[];
+    extern const int pysimd_rung_count;
+    int pysimd_rung_target(const pysimd_rung *rung);
+    int pysimd_run_rung(const pysimd_rung *rung, const pysimd_product *product);
+    const pysimd_kernel *pysimd_ladder_kernel(void);
+    typedef struct {
+        int64_t mc, nc, kc;
+    } pysimd_ladder_block;
+    pysimd_ladder_block pysimd_ladder_blocks(void);
 
     double pysimd_time_tile(const pysimd_kernel *kernel, int64_t k, const void *a, const void *b, void *c,
                             int64_t calls, int rounds);
@@ -99,8 +119,8 @@ ffi.cdef(
 )
 ffi.set_source(
     "pysimd._cpu",
-    '#include "core/caches.h"\n#include "core/driver.h"\n#include "core/measure.h"\n',
-    sources=[f"{HERE}/core/{name}.c" for name in DISPATCHER],
+    '#include "core/caches.h"\n#include "core/driver.h"\n#include "core/ladder.h"\n#include "core/measure.h"\n',
+    sources=[*(f"{HERE}/core/{name}.c" for name in DISPATCHER), *(f"{HERE}/ladder/{name}.c" for name in RUNGS)],
     include_dirs=[HERE, np.get_include()],
     # Without this an edited kernel would leave the old extension in build/.
     depends=sorted(str(path) for pattern in ("*.c", "*.h", "*.inc") for path in Path(HERE).rglob(pattern)),

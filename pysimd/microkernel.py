@@ -78,8 +78,9 @@ class Implementation(Protocol):
     def simulate(self, kernel: MicroKernel, a: object, b: object, c: object | None, target: str) -> Simulation:
         """``MicroKernel.simulate``; raises ``UnavailableError`` where the backend has no simulator."""
 
-    def resources(self, rung: Rung) -> Resources:
-        """Registers and memory of a rung's compiled code; raises ``UnavailableError`` without a ladder."""
+    def resources(self, rung: Rung) -> Resources | None:
+        """Registers and memory of a rung's compiled code, None on the CPU; raises ``UnavailableError`` without a
+        ladder."""
 
 
 @dataclass(frozen=True)
@@ -256,17 +257,19 @@ class Rung(_Named):
     """One rung, called like ``gemm``.
 
     Attributes:
-        number: position in the ladder, ``S0`` upwards.
+        number: position in the ladder: ``C0`` upwards on the CPU, ``S0`` and ``T1`` upwards on GPUs.
         name: of the rung and of its file.
-        backend: ``cuda``.
+        backend: ``cpu`` or ``cuda``.
         types: types family, e.g. ``f32``.
+        form: ``inner``, ``outer``, or ``tensor cores``.
         new: what it adds to the rung before.
         covers: the kernels of the ladder's source documents that the rung implements, as (document, kernel).
-        bm, bn: rows and columns of the block tile of C.
-        bk: steps of k of a panel in shared memory; None for a rung that uses none.
-        tm, tn: rows and columns of C that ``lanes`` threads compute together.
+        bm, bn: on a GPU rows and columns of the block tile of C; on the CPU the rows of a block of A (mc) and the
+            columns of a block of B (nc), None for a rung without blocks, or with blocks by the shape.
+        bk: steps of k of a panel in shared memory, or of a block (kc); None for a rung that uses none.
+        tm, tn: rows and columns of C that ``lanes`` threads compute together, in registers.
         lanes: 1, or the threads of a warp or more on tensor cores.
-        threads: threads of a block.
+        threads: threads of a block; on the CPU the most that compute a product unless the call says how many.
         ratio: multiply-adds of a tm x tn tile per element read for it, for one step of k.
         roundings: the error is at most ``(k + roundings) u |A| |B|``, with u the unit round-off of the accumulators.
         requires: the features the device must have.
@@ -279,10 +282,11 @@ class Rung(_Named):
     name: str
     backend: str
     types: str
+    form: str
     new: str
     covers: tuple[tuple[str, str], ...]
-    bm: int
-    bn: int
+    bm: int | None
+    bn: int | None
     bk: int | None
     tm: int
     tn: int
@@ -304,26 +308,33 @@ class Rung(_Named):
     @property
     def registers(self) -> int | None:
         """Registers of a thread in the code compiled for row-major, aligned operands; None without a GPU."""
-        return self._implementation.resources(self).registers if self.available else None
+        return self._resources and self._resources.registers
 
     @property
     def shared_bytes(self) -> int | None:
         """Bytes of shared memory of a block in that code; None without a GPU."""
-        return self._implementation.resources(self).shared_bytes if self.available else None
+        return self._resources and self._resources.shared_bytes
 
     @property
     def local_bytes(self) -> int | None:
         """Bytes of local memory of a thread (spills) in that code, 0 in every rung; None without a GPU."""
-        return self._implementation.resources(self).local_bytes if self.available else None
+        return self._resources and self._resources.local_bytes
+
+    @property
+    def _resources(self) -> Resources | None:
+        return self._implementation.resources(self) if self.available else None
 
     def __call__(self, a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out=None):
         """Return ``alpha * a @ b + beta * c`` computed by this rung: ``pysimd.gemm(..., kernel=self)``.
 
-        Row-major and transposed operands are read in place with any leading dimension; for a column-major ``out`` the
-        operands are swapped. An operand with unit stride along neither of its last two dimensions is copied first.
+        On a GPU row-major and transposed operands are read in place with any leading dimension; for a column-major
+        ``out`` the operands are swapped. An operand with unit stride along neither of its last two dimensions is copied
+        first. On the CPU operands of any strides are read in place, but for a ``b`` without adjacent columns where the
+        rung's file says that it is copied.
 
         Args:
-            a: (..., m, k), with ``trans_a`` (..., k, m), as for ``gemm``: a CuPy array, or a CUDA exporter of DLPack.
+            a: (..., m, k), with ``trans_a`` (..., k, m), as for ``gemm``: an array on the rung's backend, or an
+                exporter of DLPack.
             b: (..., k, n), with ``trans_b`` (..., n, k).
             c: (..., m, n), or what broadcasts to it, as for ``gemm``; read only if ``beta`` is not 0.
             alpha, beta, trans_a, trans_b, out: as for ``gemm``.

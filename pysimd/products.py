@@ -92,7 +92,7 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out
         trans_a, trans_b: transpose the last two dimensions of ``a``, ``b``.
         out: array of the result's shape and dtype to write into; it may overlap any operand, and may be ``c``. On a CPU
             it may have the 16-bit dtype of ``a`` and ``b``, which then is that of ``c`` too.
-        kernel: name of a kernel or of a rung of the GPU ladder, or one of these objects, that computes the products. By
+        kernel: name of a kernel or of a rung of a ladder, or one of these objects, that computes the products. By
             default what is fastest for the shape: on a GPU the last rung for the types where it was measured faster
             than the alternatives, else what ``matmul`` takes. ``tf32x3`` computes float32 products on tensor cores,
             with an error bound of its own (``Rung.roundings``).

@@ -78,7 +78,8 @@ def kernel(name: str) -> MicroKernel:
 
 
 def rungs(backend: str = "cuda") -> list[Rung]:
-    """The ladder of a backend from its first rung to its last, whether or not this machine can run it.
+    """The ladder of a backend (``cpu`` or ``cuda``) from its first rung to its last, whether or not this machine can
+    run it.
 
     Raises:
         OptionError: a backend without a ladder.
@@ -88,7 +89,7 @@ def rungs(backend: str = "cuda") -> list[Rung]:
     """
     found = implementations().get(backend) if isinstance(backend, str) else None
     if found is None or not found.rungs():
-        raise OptionError(f"backend {backend!r} has no ladder: there is one for 'cuda'")
+        raise OptionError(f"backend {backend!r} has no ladder: there is one for 'cpu' and one for 'cuda'")
     return list(found.rungs())
 
 

@@ -1,8 +1,8 @@
 """``inspect``: the loop of a kernel as it was really built, disassembled and counted.
 
-One module per disassembler: ``x86`` reads the code of the running process, ``nvidia`` what NVRTC compiles (``rungs``:
-for the ladder), ``amd`` what clang or hiprtc compile. All give ``Line`` objects to ``Inspection``, which counts them in
-one way.
+One module per disassembler: ``x86`` reads the code of the running process, ``nvidia`` what NVRTC compiles
+(``cuda_rungs``: for the ladder), ``amd`` what clang or hiprtc compile. All give ``Line``
+objects to ``Inspection``, which counts them in one way.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def inspect(kernel, *, target: str | None = None) -> Inspection:
     """The hot loop of a kernel or of a rung of the ladder, from its machine code: counts, registers, annotated
     disassembly.
 
-    The instance that packed or aligned operands take is read. CPU kernels are read from the running process
+    The instance that packed or aligned operands take is read. CPU kernels and rungs are read from the running process
     (``pip install 'pysimd[inspect]'``) on any x86-64 machine, whether or not it can run them. Kernels of GPUs are
     compiled for ``target``, which needs no GPU: CUDA by NVRTC (``pip install 'pysimd[cuda-test]'``), HIP by clang 19 or
     newer (or ``pip install 'pysimd[simulate]'``).
@@ -26,7 +26,8 @@ def inspect(kernel, *, target: str | None = None) -> Inspection:
     Args:
         kernel: a ``MicroKernel``, a ``Rung``, or the name of one.
         target: ``sm_75``, ``sm_90``, ... or ``gfx906``, ``gfx942``, ...; by default the GPU of this machine, else
-            sm_90, and gfx942 or (for the matrix cores of RDNA) gfx1100. CPU kernels are built for one target.
+            sm_90, and gfx942 or (for the matrix cores of RDNA) gfx1100. CPU kernels are built for one target; of
+            a rung of the CPU ladder the code that runs here is read.
 
     Raises:
         UnknownKernelError: a name that is none.
@@ -37,11 +38,9 @@ def inspect(kernel, *, target: str | None = None) -> Inspection:
         kernel = registry.kernel_or_rung(kernel)
     if target is not None:
         arguments.text("target", target)
-    if isinstance(kernel, Rung):
-        from pysimd.inspection import rungs
-
-        return rungs.inspect(kernel, target)
-    if kernel.backend == "cpu":
+    if isinstance(kernel, Rung) and kernel.backend == "cuda":
+        from pysimd.inspection import cuda_rungs as reader
+    elif kernel.backend == "cpu":
         from pysimd.inspection import x86 as reader
     elif kernel.backend == "cuda":
         from pysimd.inspection import nvidia as reader

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import platform
+from dataclasses import replace
 from functools import cache
 
 from pysimd._cpu import ffi, lib
+from pysimd.backends.cpu import ladder
 from pysimd.backends.cpu import table as cpu_table
 from pysimd.errors import OptionError, UnavailableError
 from pysimd.inspection.counts import LOAD, MOVE, MULTIPLY_ADD, SPILL, STORE, Inspection, Line
-from pysimd.microkernel import MicroKernel
+from pysimd.microkernel import MicroKernel, Rung
 
 try:
     import iced_x86 as iced
@@ -33,13 +35,20 @@ def missing() -> str:
     return "" if iced else "iced-x86 is not installed: pip install 'pysimd[inspect]'"
 
 
-def inspect(kernel: MicroKernel, target: str | None) -> Inspection:
-    """``pysimd.inspect`` of a CPU kernel."""
-    if target not in (None, kernel.target):
-        raise OptionError(f"target={target!r}: {kernel.name} is built for {kernel.target}; leave the target out")
+def inspect(kernel: MicroKernel | Rung, target: str | None) -> Inspection:
+    """``pysimd.inspect`` of a CPU kernel or of a rung of the CPU ladder."""
+    if isinstance(kernel, Rung):
+        microkernel = ladder.microkernel(kernel)
+        built_for, start = (microkernel.target, address(microkernel)) if microkernel else ladder.code(kernel)
+    else:
+        microkernel, built_for, start = kernel, kernel.target, address(kernel)
+    if target not in (None, built_for):
+        raise OptionError(f"target={target!r}: {kernel.name} is built for {built_for}; leave the target out")
     if missing():
         raise UnavailableError(missing())
-    return inspection(kernel, address(kernel))
+    if microkernel is None:
+        return _counted(kernel.name, built_for, start, 4, kernel.ratio.value)
+    return replace(inspection(microkernel, start), kernel=kernel.name)
 
 
 def address(kernel: MicroKernel) -> int:
@@ -49,22 +58,27 @@ def address(kernel: MicroKernel) -> int:
 
 def inspection(kernel: MicroKernel, start: int) -> Inspection:
     """The hot loop of the function at an address, counted as this kernel's."""
+    element_bytes = kernel.a_dtype.itemsize * (2 if cpu_table.row(kernel.name).panel == lib.WIDE else 1)
+    return _counted(kernel.name, kernel.target, start, element_bytes, kernel.ratio.value)
+
+
+def _counted(name: str, target: str, start: int, element_bytes: int, ratio: float) -> Inspection:
     code = decode(*function_at(start))
     loops = innermost_loops(code)
     if not any(macs(i) for loop in loops for i in loop):
-        raise UnavailableError(f"no loop of {kernel.name} has a multiply-add that is known: it cannot be counted")
+        raise UnavailableError(f"no loop of {name} has a multiply-add that is known: it cannot be counted")
     loop = hot_loop(loops)
     return Inspection(
-        kernel=kernel.name,
-        target=kernel.target,
-        entry=kernel.name,
+        kernel=name,
+        target=target,
+        entry=name,
         scope="core",
-        element_bytes=kernel.a_dtype.itemsize * (2 if cpu_table.row(kernel.name).panel == lib.WIDE else 1),
+        element_bytes=element_bytes,
         registers=len(vector_registers(loop)),
-        registers_there_are=32 if kernel.target.startswith("avx512") else 16,
+        registers_there_are=32 if target.startswith("avx512") else 16,
         features=tuple(sorted(features(code))),
-        analytic_ratio=kernel.ratio.value,
-        remark=LOWERED if kernel.target == "generic" else "",
+        analytic_ratio=ratio,
+        remark=LOWERED if target == "generic" else "",
         lines=tuple(line(i) for i in loop),
     )
 

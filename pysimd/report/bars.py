@@ -144,21 +144,24 @@ def _time(ns: float) -> str:
 _SHADES = ("outer", "outer-2", "outer-3")
 
 
-def ladder(rows: Sequence) -> Drawing:
-    """TFLOP/s of every rung: a group of bars for each rung, a bar for each size; cuBLAS last, and its speed at the
-    largest size as a line.
+def ladder(rows: Sequence, unit: str = "TFLOP/s") -> Drawing:
+    """Speed of every rung: a group of bars for each rung, a bar for each size; the peer (cuBLAS, NumPy) last, and its
+    speed at the largest size as a line.
 
     Args:
-        rows: ``bench.ladder.Row`` objects that were measured, of one family.
+        rows: ``bench.cuda_ladder.Row`` or ``bench.cpu_ladder.Row`` objects that were measured, of one family.
+        unit: ``TFLOP/s`` or ``GFLOP/s``, the field that is drawn.
     """
+    field = unit.split("/")[0].lower() + "s"
     sizes = sorted({row.size for row in rows})
     kinds = {size: _SHADES[min(i, len(_SHADES) - 1)] for i, size in enumerate(reversed(sizes))}
     peer = next(row for row in rows if row.ratio is None and row.size == sizes[-1])
     groups: dict[str, list[Bar]] = {}
     for row in sorted(rows, key=lambda row: row.size):
+        speed = getattr(row, field)
         name = f"{row.number}  {row.name}" if row.number else row.name
-        note = f"{row.tflops:.1f}" + (f"  at {row.size}" if len(sizes) > 1 else "")
-        groups.setdefault(name, []).append(Bar(row.tflops, kinds[row.size] if row.ratio else "peer", note))
-    unit = "TOP/s" if peer.types.endswith("i32") else "TFLOP/s"
+        note = f"{speed:.1f}" + (f"  at {row.size}" if len(sizes) > 1 else "")
+        groups.setdefault(name, []).append(Bar(speed, kinds[row.size] if row.ratio else "peer", note))
     legend = {kinds[size]: f"m = n = k = {size}" for size in sizes} | {"far": f"{peer.name} at {sizes[-1]}"}
-    return chart(list(groups.items()), f"{unit}, {peer.types}", legend, plot_width=520, dashed=peer.tflops)
+    unit = unit.replace("FLOP", "OP") if peer.types.endswith("i32") else unit
+    return chart(list(groups.items()), f"{unit}, {peer.types}", legend, plot_width=520, dashed=getattr(peer, field))

@@ -53,9 +53,9 @@ def matmul_bars(rows: Sequence, path) -> None:
     save(bars.matmul(rows), path)
 
 
-def ladder_bars(rows: Sequence, path) -> None:
+def ladder_bars(rows: Sequence, path, unit: str = "TFLOP/s") -> None:
     """``bars.ladder`` in a file."""
-    save(bars.ladder(rows), path)
+    save(bars.ladder(rows, unit), path)
 
 
 def _is_svg(path) -> bool:

@@ -77,9 +77,8 @@ _MOST_ROWS = _MOST_COLUMNS = 32
 def tile(kernel: MicroKernel | Rung, counted: dict[str, Any] | None = None, uncounted_reason: str = "") -> Tile:
     """The register tile of a kernel or a rung; ``counted`` and ``uncounted_reason`` as in ``Tile``."""
     if isinstance(kernel, Rung):
-        form, mr, nr, k_group = _form_of(kernel), kernel.tm, kernel.tn, 1
-        threads = "a thread" if kernel.lanes == 1 else f"{kernel.lanes} threads"
-        holder, width = f"registers of {threads}", 1 if kernel.lanes == 1 else None
+        form, mr, nr, k_group = kernel.form, kernel.tm, kernel.tn, 1
+        holder, width = _held_by_rung(kernel, counted)
     else:
         form, mr, nr, k_group = kernel.form, kernel.mr, kernel.nr, kernel.k_group
         holder, width = _held(kernel, counted)
@@ -101,10 +100,14 @@ def tile(kernel: MicroKernel | Rung, counted: dict[str, Any] | None = None, unco
     )
 
 
-def _form_of(rung: Rung) -> str:
+def _held_by_rung(rung: Rung, counted: dict[str, Any] | None) -> tuple[str, int | None]:
+    if rung.backend == "cpu":
+        if rung.form == "inner":
+            return "accumulators", 1
+        return "vector registers", None if counted is None else counted["macs"] // counted["multiply_adds"]
     if rung.lanes > 1:
-        return "tensor cores"
-    return "inner" if rung.ratio.loads == 2 * rung.ratio.macs else "outer"
+        return f"registers of {rung.lanes} threads", None
+    return "registers of a thread", 1
 
 
 def _held(kernel: MicroKernel, counted: dict[str, Any] | None) -> tuple[str, int | None]:

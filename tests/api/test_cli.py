@@ -1,5 +1,6 @@
 """The command line: every command as text and as JSON, errors of one line, exit codes, input and output files."""
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -619,6 +620,47 @@ def test_ladder_lists_the_rungs_without_a_gpu(pysimd_cli, document):
     assert [row["ratio"] for row in document("ladder", "--list")["rows"]] == [r.ratio.value for r in rungs]
 
 
+def test_ladder_of_the_cpu(pysimd_cli, document):
+    code, out, _ = pysimd_cli("ladder", "--backend", "cpu", "--list")
+    assert code == 0
+    rungs = pysimd.rungs("cpu")
+    assert [line.split()[:2] for line in out.splitlines()[1:]] == [[r.number, r.name] for r in rungs]
+    assert [row["ratio"] for row in document("ladder", "--backend", "cpu", "--list")["rows"]] == [
+        r.ratio.value for r in rungs
+    ]
+
+
+def test_ladder_of_the_cpu_measured(pysimd_cli, document, tmp_path):
+    pytest.importorskip("threadpoolctl")
+    few = ("ladder", "--backend", "cpu", "--sizes", "16,24", "--threads", "1", "--seconds", "0.001")
+    rows = document(*few)["rows"]
+    names = [*(rung.name for rung in pysimd.rungs("cpu")), "NumPy"]
+    assert [(row["name"], row["size"]) for row in rows] == [(name, size) for size in (16, 24) for name in names]
+    assert all(row["within_bound"] and row["gflops"] > 0 for row in rows)
+    assert [row["gain"] is None for row in rows] == [name in ("ijk", "NumPy") for name in names] * 2
+    assert rows[1]["gain"] == pytest.approx(rows[1]["gflops"] / rows[0]["gflops"])
+    assert rows[1]["over_numpy"] == pytest.approx(rows[1]["gflops"] / rows[len(names) - 1]["gflops"])
+    code, out, _ = pysimd_cli(*few)
+    assert code == 0
+    assert len(out.splitlines()) == 2 + len(rows)
+    if importlib.util.find_spec("matplotlib"):
+        assert pysimd_cli(*few, "--plot", tmp_path / "ladder.png")[0] == 0
+        assert (tmp_path / "ladder.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--backend", "cpu", "--types", "f32"], "--types is for --backend cuda"),
+        (["--threads", "2"], "--threads is for --backend cpu"),
+    ],
+)
+def test_ladder_options_that_exclude_each_other(pysimd_cli, argv, words):
+    code, out, err = pysimd_cli("ladder", *argv)
+    assert (code, out) == (2, "")
+    assert words in only_error(err)
+
+
 def test_ladder_without_a_gpu_says_why(pysimd_cli):
     reason = pysimd.backends()[1].reason
     if not reason:
@@ -637,7 +679,7 @@ def test_ladder_has_nothing_to_draw_in_a_list(pysimd_cli, tmp_path):
 @pytest.fixture
 def measured(monkeypatch):
     """Invented measurements of the ladder."""
-    from pysimd.bench import ladder as ladder_report
+    from pysimd.bench import cuda_ladder as ladder_report
 
     def made(sizes, seconds, say, types):
         say("measuring")

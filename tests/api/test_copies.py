@@ -11,7 +11,7 @@ import pytest
 
 import pysimd
 
-NAMED = [*pysimd.kernels(), *pysimd.rungs()]
+NAMED = [*pysimd.kernels(), *pysimd.rungs("cpu"), *pysimd.rungs("cuda")]
 
 
 @pytest.mark.parametrize("thing", NAMED, ids=lambda x: x.name)
@@ -36,7 +36,7 @@ def test_another_process():
     """It has its own objects, which are those of its registry."""
     program = (
         "import pickle, sys, pysimd; found = pickle.load(sys.stdin.buffer); "
-        "assert found == [*pysimd.kernels(), *pysimd.rungs()], found"
+        "assert found == [*pysimd.kernels(), *pysimd.rungs('cpu'), *pysimd.rungs('cuda')], found"
     )
     subprocess.run([sys.executable, "-c", program], input=pickle.dumps(NAMED), check=True)
 

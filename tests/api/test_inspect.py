@@ -80,6 +80,17 @@ def test_loop_of_a_rung(rung):
     assert 0 < seen.registers <= seen.registers_there_are
 
 
+@needs("cpu")
+@pytest.mark.parametrize("rung", pysimd.rungs("cpu"), ids=lambda rung: rung.name)
+def test_loop_of_a_rung_of_the_cpu(rung):
+    seen = pysimd.inspect(rung)
+    assert (seen.kernel, seen.analytic_ratio) == (rung.name, rung.ratio.value)
+    assert seen.agrees or seen.target == "generic", f"{seen}\n{seen.listing}"
+    assert set(seen.load_instructions) == {"memory"}
+    with pytest.raises(pysimd.OptionError, match=f"{rung.name} is built for {seen.target}; leave the target out"):
+        pysimd.inspect(rung, target="sm_90")
+
+
 # --- what is counted ---
 
 

@@ -66,12 +66,14 @@ def test_an_inner_product_is_drawn_as_dot_products(kernel):
     assert (column.x, column.width) == (element.x, element.width)
 
 
-@pytest.mark.parametrize("rung", pysimd.rungs(), ids=lambda r: r.name)
+@pytest.mark.parametrize("rung", [*pysimd.rungs("cpu"), *pysimd.rungs("cuda")], ids=lambda r: r.name)
 def test_every_rung_is_drawn(rung):
     drawn = tile_drawing.tile(rung)
     text = tile_drawing.text(drawn)
     assert f": {rung.ratio.value:.2f}" in text
-    assert (" of a thread" if rung.lanes == 1 else f"registers of {rung.lanes} threads") in text
+    on_gpu = " of a thread" if rung.lanes == 1 else f"registers of {rung.lanes} threads"
+    on_cpu = "dot products" if rung.form == "inner" else "vector register"
+    assert (on_cpu if rung.backend == "cpu" else on_gpu) in text
     assert max(map(len, text.splitlines())) <= 115
     lengths = {len(line) for line in text.splitlines() if line.endswith(("│", "┐", "┘"))}
     assert len(lengths) == 1

@@ -33,6 +33,11 @@ def test_matmul_stays_inside(types):
     finishes("matmul", types)
 
 
+@pytest.mark.parametrize("name", [rung.name for rung in pysimd.rungs("cpu")])
+def test_rungs_stay_inside(name):
+    finishes("rung", name)
+
+
 @pytest.mark.parametrize(("place", "offset"), [("ending_at_guard", 1), ("starting_at_guard", -1)])
 def test_the_guard_bites(place, offset):
     """One byte too far ends the process: otherwise the tests above could not fail."""

@@ -11,7 +11,8 @@ import pysimd
 from pysimd import dtypes, microkernel
 from pysimd.backends.cuda import device as cuda_device
 from pysimd.backends.cuda.ladder import rungs as cuda_ladder
-from pysimd.bench import ladder, timing
+from pysimd.bench import cuda_ladder as ladder
+from pysimd.bench import timing
 
 SECONDS = {"cuBLAS": 1e-3, "smem": 4e-3, "naive": 2.0, "cuBLAS, 16-bit C": 2e-3, "mma_sync": 3e-3, "wgmma": 5e-3}
 
@@ -130,7 +131,7 @@ def test_slow_runs_have_three_samples(fake):
 def test_rows_compare_with_cublas_and_the_peak(fake, monkeypatch):
     monkeypatch.setattr(ladder, "check_available", lambda: None)
     monkeypatch.setattr(ladder, "peak_tflops", lambda types: 8e-5)
-    monkeypatch.setattr(ladder.registry, "rungs", lambda: [usable(rung) for rung in RUNGS])
+    monkeypatch.setattr(ladder.registry, "rungs", lambda backend: [usable(rung) for rung in RUNGS])
     said = []
     rows, peaks = ladder.measure([32, 48], 0.01, said.append)
     assert peaks == {"f32": 8e-5}

@@ -1,5 +1,5 @@
-"""``python guard_probe.py kernels TARGET`` or ``matmul TYPES``: runs products on guarded memory, printing each before
-it starts; test_guard.py reads the last line if the process dies."""
+"""``python guard_probe.py kernels TARGET``, ``matmul TYPES`` or ``rung NAME``: runs products on guarded
+memory, printing each before it starts; test_guard.py reads the last line if the process dies."""
 
 import itertools
 import sys
@@ -122,6 +122,24 @@ def vectors(types: str) -> None:
             assert MEMORY[2].untouched_around(out), "bytes around out were written"
 
 
+def rung(name: str) -> None:
+    rng, sizes = np.random.default_rng(0), (1, 7, 17, 33)
+    for m, n, k, place in itertools.product(sizes, sizes, (0, 1, 5, 600), PLACES):
+        for by_columns in (False, True):
+            say(name, f"m = {m}, n = {n}, K = {k}, by columns: {by_columns}", place)
+            plain_a, plain_b, before = (
+                random_operand(rng, np.dtype(np.float32), shape) for shape in ((m, k), (k, n), (m, n))
+            )
+            a, b, c = placed(place, plain_a, plain_b, before)
+            if by_columns:
+                a, b = (
+                    stored_by_columns(x, place, memory) for x, memory in ((plain_a, MEMORY[0]), (plain_b, MEMORY[1]))
+                )
+            pysimd.gemm(a, b, c, beta=1, out=c, kernel=name, threads=2)
+            check(c, "f32", plain_a, plain_b, before)
+            assert MEMORY[2].untouched_around(c), "bytes around c were written"
+
+
 if __name__ == "__main__":
-    {"kernels": kernels, "matmul": matmul}[sys.argv[1]](sys.argv[2])
+    {"kernels": kernels, "matmul": matmul, "rung": rung}[sys.argv[1]](sys.argv[2])
     say("done")

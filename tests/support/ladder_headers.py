@@ -13,7 +13,7 @@ from kernel_headers import labels_of
 from pysimd.gpu_kernels import ladder_table
 
 from pysimd import dtypes, sources
-from pysimd.inspection import nvidia, rungs
+from pysimd.inspection import cuda_rungs, nvidia
 from pysimd.inspection.counts import LOAD, MULTIPLY_ADD, Inspection
 
 COMPILER = (13, 5)
@@ -133,7 +133,7 @@ def registers(row: ladder_table.Rung, text: str, built: Built) -> str:
 
 
 def hot_loop(row: ladder_table.Rung, code: nvidia.Code) -> Inspection:
-    return rungs.inspection(row, nvidia.DEFAULT, "", code, row.blocks[0] if row.blocks else None)
+    return cuda_rungs.inspection(row, nvidia.DEFAULT, "", code, row.blocks[0] if row.blocks else None)
 
 
 def counted_ratio(row: ladder_table.Rung, code: nvidia.Code) -> Fraction:

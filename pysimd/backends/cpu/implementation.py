@@ -13,7 +13,7 @@ import numpy as np
 
 from pysimd import operands
 from pysimd._cpu import lib
-from pysimd.backends.cpu import dispatch, numpy_arrays, table
+from pysimd.backends.cpu import dispatch, ladder, numpy_arrays, table
 from pysimd.backends.cpu.door import door
 from pysimd.errors import DTypeError, ShapeError, UnavailableError
 from pysimd.microkernel import Backend, MicroKernel, Resources, Rung
@@ -41,9 +41,11 @@ class Cpu:
         bound = table.start()
         return tuple(self._kernel(row, bound) for row in table.rows())
 
+    @once
     def rungs(self) -> tuple[Rung, ...]:
-        """None yet."""
-        return ()
+        """The rows of ladder.inc."""
+        self.kernels()  # detects the CPU
+        return ladder.rungs(self)
 
     def _kernel(self, row, bound: str) -> MicroKernel:
         target = table.TARGETS[row.target]
@@ -120,7 +122,7 @@ class Cpu:
         result = self._multiply(product, kernel, threads)
         return result.reshape(product.shape) if out is None else out
 
-    def gemm(self, a, b, c, options: GemmOptions, out, kernel: MicroKernel | None, threads: int | None):
+    def gemm(self, a, b, c, options: GemmOptions, out, kernel: MicroKernel | Rung | None, threads: int | None):
         """``pysimd.gemm`` on CPU arrays that the door did not take."""
         product = operands.check_gemm(kernel, *_views(a=a, b=b, c=c, out=out), options, self.offered, narrow=True)
         result = self._multiply(product, kernel, threads)
@@ -133,9 +135,9 @@ class Cpu:
             "pysimd.kernels('hip') lists what it can run"
         )
 
-    def resources(self, rung: Rung) -> Resources:
-        """Raises ``UnavailableError``: the CPU backend has no rungs."""
-        raise UnavailableError("cpu has no ladder")
+    def resources(self, rung: Rung) -> Resources | None:
+        """None: ``pysimd.inspect`` counts what a rung's loop uses."""
+        return None
 
     @staticmethod
     def _check_device(kernel: MicroKernel, given: dict[str, object]) -> None:
@@ -143,20 +145,35 @@ class Cpu:
         if device != "cpu":
             raise DTypeError(f"{kernel.name} is a CPU kernel, the arrays are on {device}: copy them to the host first")
 
-    def _multiply(self, product: Product, kernel: MicroKernel | None, threads: int | None) -> np.ndarray:
+    def _multiply(self, product: Product, kernel: MicroKernel | Rung | None, threads: int | None) -> np.ndarray:
         """The result of a checked product, as if nothing overlapped."""
         return operands.write(product, numpy_arrays, functools.partial(self._into, product, kernel, threads))
 
-    def _into(self, product: Product, kernel: MicroKernel | None, threads: int | None, target: np.ndarray) -> None:
+    def _into(
+        self, product: Product, kernel: MicroKernel | Rung | None, threads: int | None, target: np.ndarray
+    ) -> None:
         """Compute the product into ``target``, which kernels can store to and which overlaps no operand but C."""
         a, b = numpy_arrays.readable(product.a), numpy_arrays.readable(product.b)
         c = None if product.c is None else numpy_arrays.readable(product.c)
         # A C that is not read (beta is 0) may have batch dimensions of its own.
         a = np.broadcast_to(a, (*product.full[:-2], *a.shape[-2:]))
         threads = None if threads is None else int(threads)
+        if isinstance(kernel, Rung):
+            if not ladder.is_product(kernel):
+                return self._by_rung(kernel, product, a, b, c, target, threads)
+            kernel = None
         alpha, beta = (int(x) if product.dtype.kind == "i" else float(x) for x in (product.alpha, product.beta))
         result = self.door.gemm(a, b, c, alpha, beta, False, False, target, kernel, threads)
         assert result is target, "the door takes every checked product"
+
+    def _by_rung(self, rung: Rung, product: Product, a, b, c, target: np.ndarray, threads: int | None) -> None:
+        """As ``_into``, of operands that can be read."""
+        if c is not None and not numpy_arrays.same_memory(c, target):
+            numpy_arrays.copy(target, c)
+        if threads is None:
+            threads = self.threads(self.chosen(rung.types, target.shape[-1]), *product.sizes, product.count)
+        beta = 0.0 if c is None else float(product.beta)
+        ladder.multiply(rung, a, b, target, float(product.alpha), beta, min(threads, table.MOST_THREADS))
 
 
 def _views(**given):

@@ -53,6 +53,7 @@ def _rung(row: ladder_table.Rung, implementation: Implementation) -> Rung:
         name=row.name,
         backend="cuda",
         types=row.types,
+        form="tensor cores" if row.lanes > 1 else "inner" if row.loads == 2 * row.macs else "outer",
         new=row.new,
         covers=row.covers,
         bm=row.bm,

@@ -86,7 +86,7 @@ def _row(rung: Rung, **measured) -> Row:
 
 def listed() -> list[Row]:
     """The rungs without measurement."""
-    return [_row(rung) for rung in registry.rungs()]
+    return [_row(rung) for rung in registry.rungs("cuda")]
 
 
 def check_available() -> None:
@@ -122,7 +122,7 @@ def measure(
         peaks[family] = peak_tflops(family)
         if peaks[family]:
             say(f"peak, {family}: {peaks[family]:.1f} TFLOP/s")
-        rungs = [rung for rung in registry.rungs() if rung.available and rung.types == family]
+        rungs = [rung for rung in registry.rungs("cuda") if rung.available and rung.types == family]
         for i, size in enumerate(sizes, 1):
             say(f"[{i}/{len(sizes)}] {size} x {size} x {size}, {family} ...")
             rows += _rows(rungs, family, size, at_size(rungs, family, size, seconds), peaks[family])
