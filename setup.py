@@ -33,7 +33,7 @@ sanitize = SANITIZE if os.environ.get("PYSIMD_SANITIZE") == "1" else []
 def library(target, folder, flags):
     """The files of a target, whose name is their first or last word: kernels, peak, and the widening of arrays."""
     sources = [*(KERNELS / folder).glob(f"{target}_*.c"), *(KERNELS / folder).glob(f"*_{target}.c")]
-    headers = [path for room in ("core", "templates", folder) for path in (KERNELS / room).glob("*.h")]
+    headers = [path for room in ("core", "include", "templates", folder) for path in (KERNELS / room).glob("*.h")]
     return f"pysimd_{target}", {
         "sources": sorted(map(str, sources)),
         "obj_deps": {"": sorted(map(str, headers))},

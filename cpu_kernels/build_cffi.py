@@ -12,6 +12,7 @@ from cffi import FFI
 HERE = "cpu_kernels"
 DISPATCHER = (
     *("registry", "features", "caches", "pack", "widen", "narrow", "stage", "gemm", "driver", "scale", "measure", "cost"),
+    "api",
     "door",
 )
 
