@@ -84,12 +84,13 @@ def _product(a, b, c, alpha, beta, kernel, threads):
     # C's own dimensions count too: its batch may be the only one that is longer than 1, or be 1 where others are not.
     out_chunks = tuple(chunks.get(i, (length,)) for i, length in zip((*names, m, n), full, strict=True))
     dtypes = tuple(x.dtype for x in arrays)
+    kernel = getattr(kernel, "name", kernel)
     options = {"alpha": alpha, "beta": beta, "kernel": kernel, "threads": 1 if threads is None else threads}
     if len(chunks[k]) == 1 and c is None:
         blocks = ((x.name, index) for x, index in zip(arrays, indices, strict=True))
         name = f"pysimd-matmul-{base.tokenize(*arrays, options)}"
         layer = blockwise.blockwise(
-            *(_block, name, (*names, m, n)),
+            *(_by_name("block"), name, (*names, m, n)),
             *itertools.chain.from_iterable(blocks),
             numblocks={x.name: x.numblocks for x in arrays},
             concatenate=True,
@@ -105,7 +106,7 @@ def _product(a, b, c, alpha, beta, kernel, threads):
 
 def _accumulated(name, arrays, indices, out_chunks, steps, dtypes, options):
     """The tasks of all blocks of the result: a chain of ``steps`` products each."""
-    layer = {}
+    layer, run = {}, _by_name("step")
     partial = f"{name}-partial"
     size = len(out_chunks)
     for block in itertools.product(*(range(len(lengths)) for lengths in out_chunks)):
@@ -118,7 +119,7 @@ def _accumulated(name, arrays, indices, out_chunks, steps, dtypes, options):
             key = (name, *block) if step == steps - 1 else (partial, *block, step)
             before = (partial, *block, step - 1)
             layer[key] = (
-                _step,
+                run,
                 *keys[:2],
                 before if step else keys[2] if len(keys) > 2 else None,
                 step == 0,
@@ -128,12 +129,25 @@ def _accumulated(name, arrays, indices, out_chunks, steps, dtypes, options):
     return layer
 
 
-def _step(a, b, c, first, dtypes, options):
+def _by_name(function: str):
+    """A function of this module for tasks. It is pickled by value, as one of ``__main__``: where a worker has no pysimd,
+    the task then raises the ModuleNotFoundError; a reference could not be unpickled, which ends the worker."""
+
+    def call(*blocks, **options):
+        import importlib
+
+        return getattr(importlib.import_module("pysimd.interop.dask"), function)(*blocks, **options)
+
+    call.__module__ = "__main__"
+    return call
+
+
+def step(a, b, c, first, dtypes, options):
     """One chunk of k: the first multiplies C by beta, the others add."""
-    return _block(a, b, c, dtypes=dtypes, **(options if first else {**options, "beta": 1.0}))
+    return block(a, b, c, dtypes=dtypes, **(options if first else {**options, "beta": 1.0}))
 
 
-def _block(a, b, c=None, *, dtypes, alpha, beta, kernel, threads):
+def block(a, b, c=None, *, dtypes, alpha, beta, kernel, threads):
     """The product of chunks, which must be of the dtypes that their arrays have."""
     for name, x, dtype in zip("ab", (a, b), dtypes, strict=False):
         if x.dtype != dtype:

@@ -4,6 +4,7 @@ first array of its library is multiplied."""
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from types import ModuleType
 
 from pysimd import products
@@ -18,5 +19,6 @@ def register() -> None:
         products.register(package, lambda module=module: _loaded(module))
 
 
+@cache
 def _loaded(module: str) -> ModuleType:
     return importlib.import_module(f"pysimd.interop.{module}")

@@ -16,8 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from pysimd import dtypes, operands, products
 from pysimd.errors import DTypeError, OptionError
 from pysimd.interop import extras
@@ -62,9 +60,10 @@ def _result_dtype(a, b, dtype):
 
 def _numpy(name: str, tensor):
     """A NumPy view of a tensor on the CPU."""
-    tensor = tensor.detach()
-    if tensor.is_neg() or tensor.is_conj():
-        tensor = tensor.resolve_neg().resolve_conj()
+    if tensor.requires_grad:
+        tensor = tensor.detach()
+    if tensor.is_neg():
+        tensor = tensor.resolve_neg()
     if tensor.dtype != torch.bfloat16:
         return tensor.numpy()
     bfloat16 = dtypes.dtype_of("bfloat16")
@@ -75,16 +74,15 @@ def _numpy(name: str, tensor):
 
 def _compute(a, b, c, alpha, beta, dtype):
     """``alpha * a @ b + beta * c`` by pysimd, rounded to ``dtype``; c is of the accumulators' dtype."""
-    given = [a, b, *(() if c is None else (c,))]
-    if all(x.device.type == "cpu" for x in given):
-        views = [_numpy(name, x) for name, x in zip("abc", given, strict=False)]
-        result = torch.from_numpy(np.asarray(_product(*views, alpha=alpha, beta=beta)))
+    if a.is_cpu and b.is_cpu and (c is None or c.is_cpu):
+        views = _numpy("a", a), _numpy("b", b), None if c is None else _numpy("c", c)
+        result = torch.from_numpy(_product(*views, alpha, beta))
     else:
-        result = _product(*(x.detach() for x in given), alpha=alpha, beta=beta)
+        result = _product(a.detach(), b.detach(), None if c is None else c.detach(), alpha, beta)
     return result if result.dtype == dtype else result.to(dtype)
 
 
-def _product(a, b, c=None, *, alpha, beta):
+def _product(a, b, c, alpha, beta):
     if c is None and alpha == 1:
         return products.matmul(a, b)
     return products.gemm(a, b, c, alpha=alpha, beta=beta)
@@ -251,13 +249,16 @@ for _name, _operator, _run, _fake, _save, _backward, _vmap in (
 
 def _needs_operator(*given) -> bool:
     """Whether a call is recorded for gradients, or has a tensor that is not plain memory (DTensor, meta tensors)."""
-    tensors = [x for x in given if isinstance(x, torch.Tensor)]
+    tensors = [x for x in given if _is_tensor(x)]
     recorded = torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
-    return recorded or not all(map(_is_plain, tensors))
+    return recorded or not all(type(x) in _PLAIN and (x.is_cpu or x.is_cuda) for x in tensors)
 
 
-def _is_plain(x) -> bool:
-    return type(x) in (torch.Tensor, torch.nn.Parameter) and x.device.type in ("cpu", "cuda")
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+def _is_tensor(x) -> bool:
+    return type(x) in _PLAIN or isinstance(x, torch.Tensor)  # isinstance alone calls Python
 
 
 def _refuse(out, kernel, threads) -> None:
@@ -271,8 +272,7 @@ def _refuse(out, kernel, threads) -> None:
 
 def _wide(a, b):
     """The dtype of the result of ``pysimd.matmul``: float32 for 16-bit tensors on a CPU, and of bfloat16 ones."""
-    both = isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
-    if not both:
+    if not (_is_tensor(a) and _is_tensor(b)):
         raise DTypeError("a tensor with gradients is multiplied by tensors: convert the other by torch.as_tensor()")
     wide = a.dtype == torch.bfloat16 or (a.dtype == torch.float16 and a.device.type == "cpu")
     return torch.float32 if wide else None
@@ -287,7 +287,7 @@ def matmul(a, b, out, kernel, threads):
     if views is NotImplemented:
         return NotImplemented
     result = products.matmul(views["a"], views["b"], out=views["out"], kernel=kernel, threads=threads)
-    return torch.from_numpy(np.asarray(result)) if out is None else out
+    return torch.from_numpy(result) if out is None else out
 
 
 def gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads):
@@ -301,15 +301,14 @@ def gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads):
         return NotImplemented
     options = {"alpha": alpha, "beta": beta, "trans_a": trans_a, "trans_b": trans_b, "kernel": kernel}
     result = products.gemm(views["a"], views["b"], views["c"], out=views["out"], threads=threads, **options)
-    return torch.from_numpy(np.asarray(result)) if out is None else out
+    return torch.from_numpy(result) if out is None else out
 
 
 def _views(**given):
     """NumPy views of tensors on the CPU, other operands as they are; NotImplemented unless all tensors are there."""
-    tensors = [x for x in given.values() if isinstance(x, torch.Tensor)]
-    if not all(x.device.type == "cpu" and x.layout == torch.strided for x in tensors):
+    if not all(x.is_cpu and x.layout == torch.strided for x in given.values() if _is_tensor(x)):
         return NotImplemented
     out = given["out"]
-    if isinstance(out, torch.Tensor) and (out.requires_grad or out.is_neg()):
+    if _is_tensor(out) and (out.requires_grad or out.is_neg()):
         raise DTypeError("out is a tensor that requires gradients, or a negated view: pass a plain one")
-    return {name: _numpy(name, x) if isinstance(x, torch.Tensor) else x for name, x in given.items()}
+    return {name: _numpy(name, x) if _is_tensor(x) else x for name, x in given.items()}
