@@ -130,8 +130,8 @@ def _accumulated(name, arrays, indices, out_chunks, steps, dtypes, options):
 
 
 def _by_name(function: str):
-    """A function of this module for tasks. It is pickled by value, as one of ``__main__``: where a worker has no pysimd,
-    the task then raises the ModuleNotFoundError; a reference could not be unpickled, which ends the worker."""
+    """A function of this module, for tasks. It is pickled by value, as functions of ``__main__`` are: on a worker
+    without pysimd the task then raises a ModuleNotFoundError, where a reference to pysimd ends the worker."""
 
     def call(*blocks, **options):
         import importlib
