@@ -11,9 +11,8 @@ from cffi import FFI
 
 HERE = "cpu_kernels"
 DISPATCHER = (
-    *("registry", "features", "caches", "pack", "widen", "narrow", "stage", "gemm", "driver", "scale", "measure", "cost"),
-    "api",
-    "door",
+    *("registry", "features", "caches", "pack", "widen", "narrow", "stage", "gemm", "driver", "scale", "measure"),
+    *("cost", "api", "door"),
 )
 
 ffi = FFI()
