@@ -34,8 +34,8 @@ def ways(document: dict[str, Any]) -> list[str]:
     return [
         "### One batch and one large product",
         "",
-        f"Milliseconds, float32. {machine(document)} `matmul` returns one array; Dask's results stay in chunks. The",
-        "processes have their chunks in memory before.",
+        f"Milliseconds, float32. {machine(document)}",
+        "`matmul` returns one array; Dask's results stay in chunks. The processes hold their operands from the start.",
         "",
         *record.table(["problem", "chunks of the result", *(f"`{x}`" if "(" in x else x for x in names)], lines),
         "",

@@ -17,7 +17,7 @@ def main() -> None:
     parser.add_argument("--products", type=int, default=5_000_000)
     options = parser.parse_args()
 
-    # Some MiB a chunk: a task costs some hundreds of microseconds, a 4x4 product some ten nanoseconds.
+    # Some MiB a chunk: a task costs about a millisecond, a 4x4 product some ten nanoseconds.
     make = da.random.default_rng(0)
     shape, chunks = (options.products, 4, 4), (100_000, 4, 4)
     a, b = (make.standard_normal(shape, chunks=chunks, dtype=np.float32) for _ in range(2))
