@@ -72,6 +72,13 @@ def _numpy(name: str, tensor):
     return tensor.view(torch.int16).numpy().view(bfloat16)
 
 
+def _accumulated(a):
+    """The dtype of ``pysimd.matmul`` where it is not that of the operands: float32 for bfloat16, and for float16 on a
+    CPU."""
+    narrow = a.dtype == torch.bfloat16 or (a.dtype == torch.float16 and a.device.type != "cuda")
+    return torch.float32 if narrow else None
+
+
 def _compute(a, b, c, alpha, beta, dtype):
     """``alpha * a @ b + beta * c`` by pysimd, rounded to ``dtype``; c is of the accumulators' dtype."""
     if a.is_cpu and b.is_cpu and (c is None or c.is_cpu):
@@ -98,7 +105,7 @@ def _gemm(a, b, c=None, *, alpha=1.0, beta=0.0, dtype=None):
         raise OptionError(f"beta={beta} needs an array c to multiply: pass c, or leave beta at 0")
     if c is not None:
         _check_c(c, dtype)
-        c = c.to(torch.float32) if beta != 0 and dtype in _NARROW else c if beta != 0 else None
+        c = c.to(_accumulated(a) or c.dtype) if beta != 0 else None
     return _compute(a, b, c, alpha, beta, dtype)
 
 
@@ -270,19 +277,18 @@ def _refuse(out, kernel, threads) -> None:
             )
 
 
-def _wide(a, b):
-    """The dtype of the result of ``pysimd.matmul``: float32 for 16-bit tensors on a CPU, and of bfloat16 ones."""
-    if not (_is_tensor(a) and _is_tensor(b)):
+def _check_tensors(*given) -> None:
+    """Raise unless all operands of an operator are tensors."""
+    if not all(x is None or _is_tensor(x) for x in given):
         raise DTypeError("a tensor with gradients is multiplied by tensors: convert the other by torch.as_tensor()")
-    wide = a.dtype == torch.bfloat16 or (a.dtype == torch.float16 and a.device.type == "cpu")
-    return torch.float32 if wide else None
 
 
 def matmul(a, b, out, kernel, threads):
     """``pysimd.matmul`` of tensors on the CPU, of tensors that require gradients, and of subclasses of tensors."""
     if _needs_operator(a, b):
         _refuse(out, kernel, threads)
-        return _matmul_op(a, b, dtype=_wide(a, b))
+        _check_tensors(a, b)
+        return _matmul_op(a, b, dtype=_accumulated(a))
     views = _views(a=a, b=b, out=out)
     if views is NotImplemented:
         return NotImplemented
@@ -294,8 +300,9 @@ def gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads):
     """``pysimd.gemm`` of the same tensors."""
     if _needs_operator(a, b, c):
         _refuse(out, kernel, threads)
+        _check_tensors(a, b, c)
         a, b = a.mT if trans_a else a, b.mT if trans_b else b
-        return _gemm_op(a, b, c, alpha=float(alpha), beta=float(beta), dtype=_wide(a, b))
+        return _gemm_op(a, b, c, alpha=float(alpha), beta=float(beta), dtype=_accumulated(a))
     views = _views(a=a, b=b, c=c, out=out)
     if views is NotImplemented:
         return NotImplemented

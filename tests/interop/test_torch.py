@@ -211,6 +211,8 @@ def test_gradients_are_not_lost():
             pysimd.matmul(a, b, **option)
     with pytest.raises(pysimd.DTypeError, match="convert the other"):
         pysimd.matmul(a, b.detach().numpy())
+    with pytest.raises(pysimd.DTypeError, match="convert the other"):
+        pysimd.gemm(a, b, c.detach().numpy(), beta=1)
     with pytest.raises(pysimd.DTypeError, match="out is a tensor"):
         pysimd.matmul(a.detach(), b.detach(), out=torch.empty(5, 7, requires_grad=True))
 
