@@ -34,7 +34,7 @@ def library(target, folder, flags):
     """The files of a target, whose name is their first or last word: kernels, peak, ladder, and the widening of
     arrays."""
     sources = [*(KERNELS / folder).glob(f"{target}_*.c"), *(KERNELS / folder).glob(f"*_{target}.c")]
-    headers = [path for room in ("core", "templates", folder) for path in (KERNELS / room).glob("*.h")]
+    headers = [path for room in ("core", "include", "templates", folder) for path in (KERNELS / room).glob("*.h")]
     rungs = {str(KERNELS / folder / f"ladder_{target}.c"): sorted(map(str, (KERNELS / "ladder").iterdir()))}
     return f"pysimd_{target}", {
         "sources": sorted(map(str, sources)),

@@ -78,6 +78,9 @@ class Implementation(Protocol):
     def simulate(self, kernel: MicroKernel, a: object, b: object, c: object | None, target: str) -> Simulation:
         """``MicroKernel.simulate``; raises ``UnavailableError`` where the backend has no simulator."""
 
+    def address(self, kernel: MicroKernel) -> int:
+        """``MicroKernel.address``; raises ``UnavailableError`` where kernels have none on the host."""
+
     def resources(self, rung: Rung) -> Resources | None:
         """Registers and memory of a rung's compiled code, None on the CPU; raises ``UnavailableError`` without a
         ladder."""
@@ -170,6 +173,26 @@ class MicroKernel(_Named):
     def c_dtype(self) -> np.dtype:
         """dtype of C and of the accumulators."""
         return dtypes.dtype_of(dtypes.FAMILIES[self.types].c)
+
+    @property
+    def address(self) -> int:
+        """Address of the kernel's C function in this process, of type ``c_signature``: ``c += a @ b`` for one full
+        tile, without any check. docs/kernel_contract.md has the meaning of its arguments, and how narrow types are
+        packed.
+
+        Raises:
+            UnavailableError: a kernel of a GPU, or one that this machine cannot run.
+        """
+        self._check_available()
+        return self._implementation.address(self)
+
+    @property
+    def c_signature(self) -> str:
+        """The type of the function at ``address``: that of every CPU kernel. Strides count elements."""
+        return (
+            "void (int64_t k, const void *a, int64_t rs_a, int64_t cs_a, const void *b, int64_t rs_b, "
+            "void *c, int64_t rs_c)"
+        )
 
     def _repr_html_(self) -> str:
         dtypes_of = f"{self.a_dtype.name} @ {self.b_dtype.name} &rarr; {self.c_dtype.name}"

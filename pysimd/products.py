@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Protocol
+
 from pysimd import arguments, operands, registry
 from pysimd.backends.gpu import replay
 from pysimd.errors import DTypeError
@@ -21,6 +24,36 @@ _cpu_matmul = _cpu_gemm = _not_started
 plain NumPy arrays that fit."""
 
 
+class ArrayLibrary(Protocol):
+    """A library whose arrays have products of their own kind: lazy, with gradients, or immutable.
+
+    The arguments are those of ``matmul`` and ``gemm``, unchecked. NotImplemented: these arrays are taken as those of
+    any exporter of DLPack.
+    """
+
+    def matmul(self, a, b, out, kernel: MicroKernel | None, threads): ...
+
+    def gemm(self, a, b, c, alpha, beta, trans_a, trans_b, out, kernel: MicroKernel | Rung | None, threads): ...
+
+
+_libraries: dict[str, Callable[[], ArrayLibrary]] = {}
+
+
+def register(package: str, load: Callable[[], ArrayLibrary]) -> None:
+    """``load()`` multiplies the arrays whose type is defined in ``package``. It is called when such an array is given,
+    so that it may import what the user has imported already."""
+    _libraries[package] = load
+
+
+def _library_of(*given) -> ArrayLibrary | None:
+    """The library of the first operand that has one."""
+    for x in given:
+        load = _libraries.get(type(x).__module__.partition(".")[0])
+        if load is not None:
+            return load()
+    return None
+
+
 def matmul(a, b, *, out=None, kernel=None, threads=None):
     """Matrix product with the shapes and broadcasting of ``numpy.matmul``, made for batches of small products.
 
@@ -28,7 +61,8 @@ def matmul(a, b, *, out=None, kernel=None, threads=None):
         a: (..., m, k) or (k,). float32, float64, float16, int8, uint8 or bfloat16 (``ml_dtypes.bfloat16``; uint16
             arrays holding bfloat16 bits are taken where ``kernel`` names a bf16 kernel). A NumPy array, or a CPU
             exporter of DLPack or the buffer protocol; any strides, any alignment. Subclasses of ``numpy.ndarray``
-            (``numpy.matrix``, ``numpy.recarray``) are read as plain arrays; a masked array is a DTypeError.
+            (``numpy.matrix``, ``numpy.recarray``) are read as plain arrays; a masked array is a DTypeError. Arrays of
+            Dask, JAX and torch give results of their own kind: docs/interop.md.
         b: (..., k, n) or (k,), of the same dtype; int8 also for uint8 ``a``.
         out: array of the result's shape and dtype to write into; it may overlap ``a`` and ``b``. On a CPU it may have
             the 16-bit dtype of float16 or bfloat16 operands: the float32 result is then rounded once, at the end.
@@ -66,6 +100,11 @@ def _matmul(a, b, out, kernel, threads):
         if result is not None:
             return result
     operands.check_threads(threads)
+    library = _library_of(a, b, out)
+    if library is not None:
+        result = library.matmul(a, b, out, kernel, threads)
+        if result is not NotImplemented:
+            return result
     chosen = _implementation({"a": a, "b": b, "out": out}, kernel)
     _open_door(chosen)
     return chosen.matmul(a, b, out, kernel, threads)
@@ -127,6 +166,11 @@ def _gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads):
             return result
     options = GemmOptions.checked(alpha, beta, trans_a, trans_b, c)
     operands.check_threads(threads)
+    library = _library_of(a, b, c, out)
+    if library is not None:
+        result = library.gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads)
+        if result is not NotImplemented:
+            return result
     chosen = _implementation({"a": a, "b": b, "c": c, "out": out}, kernel)
     _open_door(chosen)
     return chosen.gemm(a, b, c, options, out, kernel, threads)

@@ -20,6 +20,16 @@ def read(path: str) -> str | None:
     return file.read_text() if file.is_file() else None
 
 
+def get_include() -> str:
+    """The folder of ``pysimd_api.h`` (and ``pysimd_api.pxd``), for the compilers of C, C++ and Cython.
+
+    >>> from pathlib import Path
+    >>> (Path(pysimd.get_include()) / "pysimd_api.h").exists()
+    True
+    """
+    return str(files("pysimd.cpu_kernels").joinpath("include"))
+
+
 def with_includes(path: str) -> dict[str, str]:
     """Path and text of the file and of every project header it includes, directly or not; the file itself first.
 

@@ -13,6 +13,7 @@
 #include <structmember.h>
 #include <time.h>
 
+#include "../include/pysimd_api.h"
 #include "cost.h"
 #include "driver.h"
 #include "gemm.h"
@@ -688,6 +689,14 @@ static PyObject *door_set_limits(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+pysimd_get_api_fn pysimd_get_api;
+
+static PyObject *door_c_api(PyObject *self, PyObject *none)
+{
+    (void)self, (void)none;
+    return PyCapsule_New((void *)pysimd_get_api(), "pysimd._c_api", NULL);
+}
+
 static PyMethodDef functions[] = {
     {"matmul", (PyCFunction)(void *)door_matmul, METH_FASTCALL, "matmul(a, b, out, kernel, threads)"},
     {"gemm", (PyCFunction)(void *)door_gemm, METH_FASTCALL,
@@ -697,6 +706,7 @@ static PyMethodDef functions[] = {
     {"threads", door_threads, METH_VARARGS, "threads(kernel, m, n, k, batch)"},
     {"start", door_start, METH_VARARGS, "start(kernels, dtypes)"},
     {"set_limits", door_set_limits, METH_VARARGS, "set_limits(threads, thread_ns, wake_ns, gil_ns, stream_bytes)"},
+    {"c_api", door_c_api, METH_NOARGS, "the capsule pysimd._c_api: see include/pysimd_api.h"},
     {NULL, NULL, 0, NULL},
 };
 

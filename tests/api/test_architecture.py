@@ -24,7 +24,7 @@ ORDER = (
     ("products", "inspection"),
     ("bench",),
     ("report",),
-    ("cli",),
+    ("cli", "interop"),
     ("",),
 )
 

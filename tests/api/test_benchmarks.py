@@ -19,8 +19,9 @@ SCRIPTS = sorted(
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_help(name):
     path = BENCHMARKS / f"{name}.py"
-    if "import cupy" in path.read_text() and importlib.util.find_spec("cupy") is None:
-        pytest.skip("CuPy is not installed")
+    for package in ("cupy", "dask", "numba", "torch"):
+        if f"import {package}" in path.read_text() and importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
     assert "--out FILE.json" in output_of(str(path), "--help")
 
 

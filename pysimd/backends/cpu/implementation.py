@@ -12,7 +12,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from pysimd import operands
-from pysimd._cpu import lib
+from pysimd._cpu import ffi, lib
 from pysimd.backends.cpu import dispatch, ladder, numpy_arrays, table
 from pysimd.backends.cpu.door import door
 from pysimd.errors import DTypeError, ShapeError, UnavailableError
@@ -134,6 +134,10 @@ class Cpu:
             f"{kernel.name} is no HIP kernel: the simulator runs machine code of AMD GPUs only; "
             "pysimd.kernels('hip') lists what it can run"
         )
+
+    def address(self, kernel: MicroKernel) -> int:
+        """Where the kernel's C function is in this process."""
+        return int(ffi.cast("uintptr_t", table.row(kernel.name).run))
 
     def resources(self, rung: Rung) -> Resources | None:
         """None: ``pysimd.inspect`` counts what a rung's loop uses."""

@@ -144,6 +144,10 @@ class Gpu(ABC):
             "pysimd.kernels('hip') lists what it can run"
         )
 
+    def address(self, kernel: MicroKernel) -> int:
+        """Raises ``UnavailableError``: the code is on the device."""
+        raise UnavailableError(f"{kernel.name} runs on a GPU and has no address on the host: CPU kernels have one")
+
     def resources(self, rung: Rung) -> Resources:
         """Of a rung's compiled code; a backend without a ladder has no rung to ask for."""
         raise UnavailableError(f"{self.name} has no ladder")

@@ -1,0 +1,46 @@
+"""What a call on torch's CPU tensors costs: torch's own product, ``torch.ops.pysimd.matmul``, ``pysimd.matmul``.
+
+python benchmarks/torch_calls.py --out benchmarks/results/torch_calls.json     needs pip install -e '.[torch]'
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import record
+import torch
+
+import pysimd
+import pysimd.interop.torch
+from pysimd.bench import timing
+
+CASES = {"one 4x4": (1, 4), "100 x 4x4": (100, 4), "10000 x 4x4": (10_000, 4), "100 x 32x32": (100, 32)}
+
+
+def main() -> None:
+    parser = record.parser(__doc__)
+    parser.add_argument("--seconds", type=float, default=0.5, help="time given to each call (0.5)")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    rows = []
+    for name, (batch, n) in CASES.items():
+        for dtype in (torch.float32, torch.bfloat16):
+            a, b = (torch.randn(batch, n, n).to(dtype) for _ in range(2))
+            grad = a.clone().requires_grad_()
+            calls = {
+                "torch.bmm": partial(torch.bmm, a, b),
+                "torch.ops.pysimd.matmul": partial(torch.ops.pysimd.matmul, a, b),
+                "pysimd.matmul": partial(pysimd.matmul, a, b),
+                "torch.bmm, recorded": partial(torch.bmm, grad, b),
+                "torch.ops.pysimd.matmul, recorded": partial(torch.ops.pysimd.matmul, grad, b),
+            }
+            runs = {key: timing.repeated(call) for key, call in calls.items()}
+            times = timing.times(runs, timing.HostClock(), seconds=options.seconds)
+            us = {key: found.best_ns / 1000 for key, found in times.items()}
+            rows.append({"case": name, "dtype": str(dtype).removeprefix("torch."), "us": us})
+            record.progress(f"{name} {dtype}: {us}")
+    record.write(record.cpu(), options.out, versions={"torch": torch.__version__}, rows=rows)
+
+
+if __name__ == "__main__":
+    main()

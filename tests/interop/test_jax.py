@@ -1,0 +1,66 @@
+"""JAX arrays in, JAX arrays out; and what other array libraries do with pysimd as it is."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import pysimd
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    jax = pytest.importorskip("jax")
+    jnp = pytest.importorskip("jax.numpy")
+
+
+def whole(rng, shape, dtype=np.float32):
+    return jnp.asarray(rng.integers(-9, 9, shape), dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "result"),
+    [("float32", "float32"), ("bfloat16", "float32"), ("float16", "float32"), ("int8", "int32")],
+)
+def test_jax_arrays_give_jax_arrays(dtype, result, rng):
+    a, b = whole(rng, (9, 4, 6), dtype), whole(rng, (6, 5), dtype)
+    expected = np.asarray(a).astype(np.float64) @ np.asarray(b).astype(np.float64)
+    for product in (pysimd.matmul(a, b), pysimd.matmul(a, np.asarray(b)), pysimd.matmul(np.asarray(a), b)):
+        assert isinstance(product, jax.Array)
+        assert product.dtype == result
+        np.testing.assert_array_equal(product, expected)
+    c = whole(rng, (5,), result)
+    product = pysimd.gemm(a, b.T, c, alpha=2, beta=-1, trans_b=True, threads=1)
+    assert isinstance(product, jax.Array)
+    np.testing.assert_array_equal(product, 2 * expected - np.asarray(c))
+
+
+def test_the_arrays_are_not_changed(rng):
+    a = whole(rng, (5, 5))
+    before = np.array(a)
+    pysimd.gemm(a, a, a, beta=1)
+    np.testing.assert_array_equal(a, before)
+    with pytest.raises(pysimd.OptionError, match="immutable"):
+        pysimd.matmul(a, a, out=np.empty((5, 5), np.float32))
+
+
+def test_traced_arrays(rng):
+    a, b = whole(rng, (7, 4, 6)), whole(rng, (6, 5))
+    for transform in (jax.jit, jax.vmap, lambda f: jax.grad(lambda a, b: f(a, b).sum())):
+        with pytest.raises(pysimd.DTypeError, match=r"jax\.pure_callback"):
+            transform(pysimd.matmul)(a, jnp.broadcast_to(b, (7, 6, 5)))
+
+    @jax.jit
+    def call(a, b):
+        result = jax.ShapeDtypeStruct((*a.shape[:-1], b.shape[-1]), a.dtype)
+        host = lambda a, b: np.asarray(pysimd.matmul(a, b))  # noqa: E731
+        return jax.pure_callback(host, result, a, b, vmap_method="broadcast_all") + 1
+
+    np.testing.assert_array_equal(call(a, b), np.asarray(a @ b) + 1)
+
+
+def test_what_does_not_fit_is_refused(rng):
+    a = whole(rng, (5, 6))
+    with pytest.raises(pysimd.ShapeError):
+        pysimd.matmul(a, a)
+    with pytest.raises(pysimd.DTypeError, match="no kernel multiplies"):
+        pysimd.matmul(a, whole(rng, (6, 5), "int8"))

@@ -1,0 +1,231 @@
+"""torch.ops.pysimd: values, gradients, torch.compile, vmap, autocast; and pysimd.matmul on tensors of the CPU."""
+
+import importlib
+import warnings
+
+import numpy as np
+import pytest
+
+import pysimd
+
+with warnings.catch_warnings():  # of torch's own imports
+    warnings.simplefilter("ignore")
+    torch = pytest.importorskip("torch")
+    importlib.import_module("pysimd.interop.torch")
+
+matmul, gemm = torch.ops.pysimd.matmul, torch.ops.pysimd.gemm
+FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
+SHAPES = [
+    ((5, 6), (6, 7)),
+    ((9, 4, 4), (9, 4, 4)),
+    ((9, 4, 4), (4, 4)),
+    ((3, 1, 5, 6), (2, 6, 7)),
+    ((6,), (6, 7)),
+    ((2, 5, 6), (6,)),
+    ((6,), (6,)),
+    ((0, 4, 4), (4, 4)),
+    ((3, 0), (0, 4)),
+]
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
+def tensors(dtype, *shapes, requires_grad=False):
+    return [torch.randn(shape).to(dtype).requires_grad_(requires_grad) for shape in shapes]
+
+
+def close(result, expected, dtype):
+    bound = {torch.float32: 1e-5, torch.float64: 1e-13, torch.float16: 2e-3, torch.bfloat16: 2e-2}[dtype]
+    assert result.shape == expected.shape
+    assert ((result.double() - expected.double()).abs() <= bound * (1 + expected.abs())).all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize(("a", "b"), SHAPES, ids=str)
+def test_matmul(a, b, dtype):
+    a, b = tensors(dtype, a, b)
+    result = matmul(a, b)
+    assert type(result) is torch.Tensor
+    assert result.dtype == dtype
+    close(result, a.double() @ b.double(), dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_narrow_results_are_rounded_once(dtype):
+    a, b = tensors(dtype, (50, 8, 300), (50, 300, 8))
+    wide = matmul(a, b, dtype=torch.float32)
+    assert wide.dtype == torch.float32
+    close(wide, a.double() @ b.double(), torch.float16)
+    assert torch.equal(matmul(a, b), wide.to(dtype))
+    c = tensors(dtype, (50, 8, 8))[0]
+    exact = gemm(a, b, c.float(), alpha=0.5, beta=2, dtype=torch.float32)
+    assert torch.equal(gemm(a, b, c, alpha=0.5, beta=2), exact.to(dtype))
+
+
+def test_integers():
+    a = torch.randint(-128, 128, (5, 6), dtype=torch.int8)
+    assert torch.equal(matmul(a, a.mT), a.int() @ a.mT.int())
+    u = torch.randint(0, 256, (5, 6), dtype=torch.uint8)
+    assert torch.equal(matmul(u, a.mT), u.int() @ a.mT.int())
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("c_shape", [(9, 4, 5), (5,), (4, 1)])
+def test_gemm(dtype, c_shape):
+    a, b, c = tensors(dtype, (9, 6, 4), (9, 6, 5), c_shape)
+    result = gemm(a.mT, b, c, alpha=2, beta=-0.5)
+    assert result.dtype == dtype
+    close(result, 2 * (a.mT.double() @ b.double()) - 0.5 * c.double(), dtype)
+    close(gemm(a.mT, b, torch.full_like(c, torch.nan)), a.mT.double() @ b.double(), dtype)
+
+
+def test_what_does_not_fit_is_refused():
+    a, b = tensors(torch.float32, (5, 6), (6, 7))
+    for fake in (False, True):
+        x, y = (t.to("meta") if fake else t for t in (a, b))
+        with pytest.raises(pysimd.ShapeError, match="not aligned"):
+            matmul(x, x)
+        with pytest.raises(pysimd.DTypeError, match="no kernel multiplies"):
+            matmul(x, y.double())
+        with pytest.raises(pysimd.DTypeError, match="dtype must be"):
+            matmul(x, y, dtype=torch.float64)
+        with pytest.raises(pysimd.DTypeError, match="c must be"):
+            gemm(x, y, y.double(), beta=1)
+    with pytest.raises(pysimd.OptionError, match="beta"):
+        gemm(a, b, beta=1.0)
+
+
+@pytest.mark.parametrize(("a", "b"), SHAPES, ids=str)
+def test_gradients_of_matmul(a, b):
+    a, b = tensors(torch.float64, a, b, requires_grad=True)
+    assert torch.autograd.gradcheck(matmul, (a, b))
+    given = torch.randn_like(matmul(a, b))
+    ours = torch.autograd.grad(matmul(a, b), (a, b), given)
+    theirs = torch.autograd.grad(a @ b, (a, b), given)
+    for x, y in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(x, y)
+
+
+@pytest.mark.parametrize("c_shape", [(3, 4, 5), (2, 3, 4, 5), (5,), (4, 1)])
+def test_gradients_of_gemm(c_shape):
+    a, b, c = tensors(torch.float64, (3, 4, 6), (6, 5), c_shape, requires_grad=True)
+    call = lambda a, b, c: gemm(a, b, c, alpha=1.5, beta=-2.0)  # noqa: E731
+    assert torch.autograd.gradcheck(call, (a, b, c))
+    assert torch.autograd.gradgradcheck(call, (a, b, c))
+
+
+def test_gradients_of_narrow_operands_have_their_dtype():
+    a, b = tensors(torch.bfloat16, (5, 6), (6, 7), requires_grad=True)
+    for dtype in (None, torch.float32):
+        x, y = torch.autograd.grad(matmul(a, b, dtype=dtype).sum(), (a, b))
+        assert x.dtype == y.dtype == torch.bfloat16
+        close(x, b.double().sum(1).expand(5, 6), torch.bfloat16)
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_opcheck(dtype):
+    for a, b in [((9, 4, 4), (4, 4)), ((6,), (6, 7)), ((2, 5, 6), (6,))]:
+        torch.library.opcheck(matmul.default, tuple(tensors(dtype, a, b, requires_grad=True)))
+    a, b, c = tensors(dtype, (3, 4, 6), (6, 5), (5,), requires_grad=True)
+    torch.library.opcheck(gemm.default, (a, b, c), {"alpha": 2.0, "beta": 0.5})
+    torch.library.opcheck(gemm.default, (a, b))
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "eager"])
+def test_compiled_without_a_graph_break(backend):
+    def layer(x, w, bias):
+        return torch.relu(gemm(x, w, bias, beta=1.0)) @ w.mT + matmul(x, w) @ w.mT
+
+    compiled = torch.compile(layer, fullgraph=True, backend=backend)
+    for rows in (4, 7):
+        x, w, bias = tensors(torch.float32, (rows, 6), (6, 5), (5,), requires_grad=True)
+        torch.testing.assert_close(compiled(x, w, bias), layer(x, w, bias))
+        ours = torch.autograd.grad(compiled(x, w, bias).sum(), (x, w, bias))
+        for found, expected in zip(ours, torch.autograd.grad(layer(x, w, bias).sum(), (x, w, bias)), strict=True):
+            torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize(("a", "b"), [((7, 5, 6), (7, 6, 3)), ((7, 5, 6), (6,)), ((6,), (7, 6, 3)), ((7, 6), (7, 6))])
+def test_vmap(a, b):
+    x, y = tensors(torch.float64, a, b)
+    dims = (0 if a[0] == 7 else None, 0 if b[0] == 7 else None)
+    expected = torch.vmap(torch.matmul, dims)(x, y)
+    torch.testing.assert_close(torch.vmap(matmul, dims)(x, y), expected)
+    moved = tuple(t.movedim(0, -1) if d == 0 else t for t, d in zip((x, y), dims, strict=True))
+    last = tuple(None if d is None else -1 for d in dims)
+    torch.testing.assert_close(torch.vmap(matmul, last)(*moved), expected)
+
+
+def test_vmap_of_gemm():
+    a, b, c = tensors(torch.float64, (7, 5, 6), (6, 3), (7, 3))
+    found = torch.vmap(lambda a, c: gemm(a, b, c, beta=2.0))(a, c)
+    torch.testing.assert_close(found, a @ b + 2 * c[:, None])
+
+
+def test_autocast():
+    a, b = tensors(torch.float32, (9, 8), (8, 7))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(matmul(a, b), matmul(a.bfloat16(), b.bfloat16()))
+        assert matmul(a, b).dtype == (a @ b).dtype == torch.bfloat16
+        assert gemm(a, b.half(), torch.zeros(7), beta=1.0).dtype == torch.bfloat16
+        assert matmul(a.double(), b.double()).dtype == torch.float64
+    assert matmul(a, b).dtype == torch.float32
+
+
+# --- pysimd.matmul and gemm on tensors ---
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_tensors_give_tensors(dtype):
+    a, b = tensors(dtype, (9, 4, 4), (4, 4))
+    wide = torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+    result = pysimd.matmul(a, b)
+    assert type(result) is torch.Tensor
+    assert result.dtype == wide
+    assert torch.equal(result, matmul(a, b, dtype=wide))
+    out = torch.full_like(result, 7)
+    assert pysimd.matmul(a, b, out=out, threads=1) is out
+    assert torch.equal(out, result)
+    assert pysimd.gemm(a, b, out, beta=1, out=out) is out
+    close(out, 2 * result.double(), torch.float16)
+    assert torch.equal(pysimd.matmul(a.numpy(), b), result) if dtype == torch.float32 else True
+    assert torch.equal(pysimd.gemm(a, b, trans_a=True), pysimd.matmul(a.mT, b))
+
+
+def test_gradients_are_not_lost():
+    a, b, c = tensors(torch.float32, (5, 6), (6, 7), (7,), requires_grad=True)
+    for product, theirs in (
+        (pysimd.matmul(a, b), a @ b),
+        (pysimd.gemm(a.mT, b.mT, c, alpha=2, beta=3, trans_a=True, trans_b=True), 2 * a @ b + 3 * c),
+    ):
+        torch.testing.assert_close(product, theirs)
+        torch.testing.assert_close(torch.autograd.grad(product.sum(), a), torch.autograd.grad(theirs.sum(), a))
+    with torch.no_grad():
+        assert not pysimd.matmul(a, b).requires_grad
+    for option in ({"threads": 1}, {"kernel": "generic_f32_outer_4x4"}, {"out": torch.empty(5, 7)}):
+        with pytest.raises(pysimd.OptionError, match="gradients"):
+            pysimd.matmul(a, b, **option)
+    with pytest.raises(pysimd.DTypeError, match="convert the other"):
+        pysimd.matmul(a, b.detach().numpy())
+    with pytest.raises(pysimd.DTypeError, match="convert the other"):
+        pysimd.gemm(a, b, c.detach().numpy(), beta=1)
+    with pytest.raises(pysimd.DTypeError, match="out is a tensor"):
+        pysimd.matmul(a.detach(), b.detach(), out=torch.empty(5, 7, requires_grad=True))
+
+
+def test_views_and_shared_memory():
+    a = torch.arange(24.0).reshape(2, 3, 4)
+    square = a.mT @ a
+    assert torch.equal(pysimd.matmul(a.mT, a), square)
+    assert torch.equal(pysimd.matmul(torch._neg_view(a).mT, a), -square)
+    assert np.shares_memory(a.numpy(), a.detach().numpy())
+
+
+def test_tensors_without_memory():
+    a = torch.empty((3, 4), device="meta")
+    assert pysimd.matmul(a, a.mT).shape == (3, 3)
+    assert pysimd.matmul(a, a.mT).is_meta
