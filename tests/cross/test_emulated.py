@@ -5,6 +5,9 @@ one of each length. A processor without a target must not execute its instructio
 
 import itertools
 import os
+import subprocess
+import sys
+import sysconfig
 
 import numpy as np
 import panels
@@ -16,13 +19,17 @@ from emulated import (
     MACHINES,
     PLACES,
     REQUIRED,
+    SOURCES,
+    WARNINGS,
     ZERO,
     Case,
     Emulated,
     built,
+    compiler,
     missing,
 )
 from layouts import OPERANDS, contiguous, fractional_strides, negative_rows, padded_rows, same_rows, transposed
+from pysimd.cpu_kernels import build_cffi
 from reference import check, operands, random_operand, random_result
 
 import pysimd
@@ -253,3 +260,19 @@ def test_a_wrong_result_and_a_crash_are_seen(emulated):
     beyond = Case(tile.a, tile.b, np.zeros((4, 4), np.float32), lambda c: None, tile=tile, words="one step too far")
     with pytest.raises(AssertionError, match=r"one step too far: the program ended with -11"):
         here.run(row, [beyond])
+
+
+@pytest.mark.parametrize("architecture", ["aarch64", "riscv64"])
+def test_the_door_compiles(architecture, tmp_path):
+    """core/door.c needs the headers of Python and NumPy, of which pyconfig.h is this machine's; sizes are the same."""
+    if missing(architecture):
+        (pytest.fail if REQUIRED else pytest.skip)(missing(architecture))
+    configuration = tmp_path / f"{architecture}-linux-gnu" / f"python3.{sys.version_info[1]}" / "pyconfig.h"  # Debian's
+    configuration.parent.mkdir(parents=True)
+    configuration.write_text(f'#include "{sysconfig.get_config_h_filename()}"\n')
+    headers = [sysconfig.get_path("include"), sysconfig.get_path("platinclude"), np.get_include(), tmp_path]
+    command = [*compiler(architecture), *build_cffi.FLAGS, *WARNINGS, *(f"-isystem{x}" for x in headers)]
+    done = subprocess.run(
+        [*command, "-fsyntax-only", str(SOURCES / "core" / "door.c")], stderr=subprocess.PIPE, text=True
+    )
+    assert done.returncode == 0, done.stderr
