@@ -5,6 +5,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from kernel_headers import tile_of
 
 import pysimd
 from pysimd import sources
@@ -22,12 +23,6 @@ neon_f32_outer_8x12 sve_f32_outer_8x2vl sme_f32_outer_1vlx2vl rvv_f32_outer_7x4v
 """Names that others rely on."""
 
 
-def tile(kernel) -> tuple[str, str]:
-    """mr and nr as the name has them."""
-    vectors = ((kernel.mr_vl, kernel.mr), (kernel.nr_vl, kernel.nr))
-    return tuple(f"{vl}vl" if vl else str(number) for vl, number in vectors)
-
-
 @pytest.fixture(params=KERNELS, ids=lambda k: k.name)
 def kernel(request):
     return request.param
@@ -40,7 +35,7 @@ def test_names_are_unique_and_the_promised_ones_exist():
 
 
 def test_name_is_built_from_the_row(kernel):
-    assert kernel.name == f"{kernel.target}_{kernel.types}_{kernel.form}_{'x'.join(tile(kernel))}"
+    assert kernel.name == f"{kernel.target}_{kernel.types}_{kernel.form}_{'x'.join(tile_of(kernel))}"
 
 
 def test_every_row_has_its_file(kernel):
@@ -56,7 +51,7 @@ def test_every_file_has_its_row():
 
 def test_header_names_kernel_and_operation(kernel):
     first = kernel.source.splitlines()[0]
-    mr, nr = tile(kernel)
+    mr, nr = tile_of(kernel)
     assert first.startswith(f"/* {kernel.name}: C[{mr},{nr}] += A[{mr},K] * B[K,{nr}], ")
 
 
@@ -65,7 +60,7 @@ def test_header_has_the_numbers_of_the_row(kernel):
     labels = sources.labels(kernel.source)
     panels = {cpu_table.lib.PLAIN: "plain", cpu_table.lib.WIDE: "wide", cpu_table.lib.OFFSET: "offset"}
     panel = panels[cpu_table.row(kernel.name).panel]
-    assert labels["tile"].startswith("mr {} nr {}".format(*tile(kernel)))
+    assert labels["tile"].startswith("mr {} nr {}".format(*tile_of(kernel)))
     assert re.findall(r"k_group (\d+), panel (\w+)", labels["contract"]) == [(str(kernel.k_group), panel)]
     assert re.search(r"= (\d+\.\d+)", labels["ratio"])[1] == f"{kernel.ratio.value:.2f}"
 

@@ -78,9 +78,10 @@ def emulated(tmp_path_factory):
 
 def test_every_target_has_a_machine():
     assert set(TARGETS) == {target for machine in MACHINES for target in machine.runs} - {"generic"}
-    for architecture, target in itertools.product(("aarch64", "riscv64"), TARGETS):
+    for target in set(TARGETS) - {"neon"}:  # which every AArch64 has
+        (architecture,) = {x.architecture for x in MACHINES if target in x.runs}
         others = [x for x in MACHINES if x.architecture == architecture and target not in x.runs]
-        assert others, f"{target}: every {architecture} has it, so a wrong detection would not be seen"
+        assert others, f"{target}: every {architecture} here has it, so a wrong detection would not be seen"
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda m: m.name)

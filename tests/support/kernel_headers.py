@@ -51,6 +51,12 @@ class Built:
     """Values of names in arithmetic, of a file that is compiled for several tiles: MR, NR."""
 
 
+def tile_of(kernel) -> tuple[str, str]:
+    """mr and nr as the kernel's name has them: numbers, or vectors (``2vl``)."""
+    vectors = ((kernel.mr_vl, kernel.mr), (kernel.nr_vl, kernel.nr))
+    return tuple(f"{vl}vl" if vl else str(number) for vl, number in vectors)
+
+
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 FUNCTIONS = {"ceil": lambda x: Fraction(math.ceil(x)), "max": max}
 

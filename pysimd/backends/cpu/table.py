@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 
 from pysimd._cpu import ffi, lib
-from pysimd.cpu_kernels import targets
 from pysimd.errors import OptionError
 
 FAMILIES = {
@@ -31,11 +30,17 @@ def text(pointer) -> str:
     return ffi.string(pointer).decode()
 
 
+def rows():
+    """The rows of the C table."""
+    return (lib.pysimd_kernels + i for i in range(lib.pysimd_kernel_count))
+
+
 TARGETS = tuple(text(lib.pysimd_targets[i].name) for i in range(lib.TARGETS))
 FOLDERS = tuple(text(lib.pysimd_targets[i].folder) for i in range(lib.TARGETS))
 ARCHITECTURES = {"x86": "x86-64", "arm": "AArch64", "riscv": "RISC-V"}
 """What the processors are called whose kernels are in a folder of cpu_kernels."""
-FOLDER = targets.FOLDERS.get(platform.machine().lower(), "generic")
+FOLDER = next((FOLDERS[row.target] for row in rows() if row.target != lib.GENERIC and row.run != ffi.NULL), "generic")
+"""The folder whose kernels were built."""
 ARCHITECTURE = ARCHITECTURES.get(FOLDER, platform.machine())
 BUILT = tuple(name for name, folder in zip(TARGETS, FOLDERS, strict=True) if folder in ("generic", FOLDER))
 """The targets of this architecture."""
@@ -93,11 +98,6 @@ def features() -> tuple[str, ...]:
     """The CPU features that were detected, by the names that ``MicroKernel.requires`` uses."""
     start()
     return names(lib.pysimd_cpu_features())
-
-
-def rows():
-    """The rows of the C table."""
-    return (lib.pysimd_kernels + i for i in range(lib.pysimd_kernel_count))
 
 
 @cache
