@@ -5,7 +5,7 @@
  * regs      2 accumulators + 3 operands = 5 of 36 registers; tiles of ZA and vectors
  * per 2 k   2 bfmopa  3 ld1w
  * ratio     vl*2*vl / (vl+2*vl) = 2.67 multiply-adds per element loaded; inner product 0.50;
- *           2 / 3 = 0.67 multiply-add instructions per load instruction
+ *           2 / 3 = 0.67 multiply-add instructions per load instruction; in vectors of the least length
  * rounding  a sum of two products in an instruction, rounded to odd, then one add into C
  * needs     SME
  * idea      the instruction is the outer product; tiles of LIBXSMM and KleidiAI for SME; code written here

@@ -5,7 +5,7 @@
  * regs      16 accumulators + 5 operands = 21 of 32 z
  * per k     16 fmla  2 ld1w  8 ld1rw
  * ratio     8*2*vl / (8+2*vl) = 4.00 multiply-adds per element loaded; inner product 0.50;
- *           16 / 10 = 1.60 multiply-add instructions per load instruction
+ *           16 / 10 = 1.60 multiply-add instructions per load instruction; in vectors of the least length
  * rounding  one fma per term, k ascending from 0, then one add into C
  * needs     SVE
  * idea      rows of C of two vectors, as in the SVE kernels of BLIS and OpenBLAS; code written here

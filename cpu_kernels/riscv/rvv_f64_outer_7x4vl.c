@@ -5,7 +5,7 @@
  * regs      28 accumulators + 4 of a row of B = 32 of 32 v
  * per k     7 vfmacc.vf  1 vle64.v  7 fld
  * ratio     7*4*vl / (7+4*vl) = 3.73 multiply-adds per element loaded; inner product 0.50;
- *           7 / 8 = 0.88 multiply-add instructions per load instruction
+ *           7 / 8 = 0.88 multiply-add instructions per load instruction; in vectors of the least length
  * rounding  one fma per term, k ascending from 0, then one add into C
  * needs     RVV
  * idea      the 7 x 4 vectors of the RVV kernels of BLIS: with B they fill the registers; code written here

@@ -5,7 +5,7 @@
  * regs      28 accumulators + 2 of a row of B = 30 of 32 v
  * per k     7 vwmacc.vx  1 vle16.v  7 lh
  * ratio     7*4*vl / (7+4*vl) = 4.87 multiply-adds per element loaded; inner product 0.50;
- *           7 / 8 = 0.88 multiply-add instructions per load instruction
+ *           7 / 8 = 0.88 multiply-add instructions per load instruction; in vectors of the least length
  * rounding  exact; int32 wraps
  * needs     RVV
  * idea      the 7 x 4 vectors of the RVV kernels of BLIS: with B they fill the registers; code written here
