@@ -88,7 +88,7 @@ typedef struct {
     pysimd_types types;
     pysimd_form form;
     int mr, nr, k_group;
-    int mr_vl, nr_vl; /* where the length of a vector is the processor's: mr and nr in vectors of C; 0: they are numbers */
+    int mr_vl, nr_vl; /* mr and nr in vectors of C, where their length is the processor's; else 0 */
     pysimd_panel panel;
     int dispatch; /* matmul takes the kernel for products with up to so many columns; see kernels.inc */
     pysimd_run_fn *run; /* NULL: of another architecture than this build */

@@ -2,8 +2,8 @@
  * smmla, usmmla and bfmmla): a group of k is eight bytes of a row or column, and a register holds two of them.
  *
  * A kernel file sets KERNEL, VEC, MR and NR (even, at most 8), and includes this file, which defines its two
- * entry points. An accumulator is a 2 x 2 block of C. (8x12 has 24 of them, and 8 registers for operands; clang 19 loads
- * too many operands ahead and spills.) Of an odd number of rows or columns the last is read twice, and
+ * entry points. An accumulator is a 2 x 2 block of C. (8x12 has 24 of them, and 8 registers for operands; clang 19
+ * loads too many operands ahead and spills.) Of an odd number of rows or columns the last is read twice, and
  * what is computed from the second copy is not stored.
  */
 #include <arm_neon.h>

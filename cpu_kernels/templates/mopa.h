@@ -2,8 +2,8 @@
  * instruction is a rank-1 update (of k_group k) of a tile of ZA, vl x vl elements of C, two of which are side by side.
  *
  * A kernel file sets KERNEL, MOPA, the instruction, SUFFIX, that of its operands (s, h), ELEM_A, ELEM_B and ELEM_C, and
- * includes this file, which defines its two entry points. A group of k_group elements has 32 bits. ZA must not be in use
- * by the caller. Elements of A whose rows are not adjacent are copied first: SME has no gather in streaming mode.
+ * includes this file, which defines its two entry points. A group of k_group elements has 32 bits. ZA must not be in
+ * use by the caller. Elements of A whose rows are not adjacent are copied first: SME has no gather in streaming mode.
  */
 #include "kernel.h"
 
@@ -56,8 +56,8 @@ INLINE void store(int64_t m, ELEM_C (*to)[2 * MOST_LANES])
                      : "x12", SME_REGISTERS);
 }
 
-INLINE void tile(int64_t m, int64_t n, int64_t k, const char *a, int64_t rs_a, int64_t cs_a, const char *b, int64_t rs_b,
-                 ELEM_C *c, int64_t rs_c, int adds)
+INLINE void tile(int64_t m, int64_t n, int64_t k, const char *a, int64_t rs_a, int64_t cs_a, const char *b,
+                 int64_t rs_b, ELEM_C *c, int64_t rs_c, int adds)
 {
     const int64_t lanes = sme_lanes();
     ELEM_C found[MOST_LANES][2 * MOST_LANES];

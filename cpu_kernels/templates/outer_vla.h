@@ -1,7 +1,7 @@
 /* outer_vla.h: the outer-product microkernel for vectors whose length is the processor's (SVE, RVV).
  *
- * A kernel file sets KERNEL, VEC, MR (at most 8) and VECTORS, the vectors in a row of C (1 or 2), and includes this file,
- * which defines its two entry points. V(op) is an operation of VEC, from vec_<target>.h, as for outer.h, but:
+ * A kernel file sets KERNEL, VEC, MR (at most 8) and VECTORS, the vectors in a row of C (1 or 2), and includes this
+ * file, which defines its two entry points. V(op) is an operation of VEC, from vec_<target>.h, as for outer.h, but:
  *
  *   lanes(), mr x VECTORS*lanes()   elements of a vector, at most PYSIMD_MOST_VECTOR_BYTES; the tile
  *   part, part_of(n)                the first n elements: a predicate (SVE), a vector length (RVV)
