@@ -16,6 +16,7 @@ DISPATCHER = (
     *("measure", "cost", "api", "door", "ladder"),
 )
 RUNGS = re.findall(r"^LOOPS\((\w+)", Path(HERE, "ladder.inc").read_text(), re.MULTILINE)
+FLAGS = ["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-ffp-contract=off", "-pthread"]
 
 ffi = FFI()
 ffi.cdef(
@@ -24,11 +25,11 @@ ffi.cdef(
                                void *c, int64_t rs_c);
     typedef struct {
         const char *name;
-        int target, types, form, mr, nr, k_group, panel, dispatch;
+        int target, types, form, mr, nr, k_group, mr_vl, nr_vl, panel, dispatch;
         pysimd_run_fn *run;
         ...;
     } pysimd_kernel;
-    extern const pysimd_kernel pysimd_kernels[];
+    extern pysimd_kernel pysimd_kernels[];
     extern const int pysimd_kernel_count;
 
     typedef struct { const char *name, *folder; uint64_t needs; } pysimd_target_row;
@@ -124,6 +125,6 @@ ffi.set_source(
     include_dirs=[HERE, np.get_include()],
     # Without this an edited kernel would leave the old extension in build/.
     depends=sorted(str(path) for pattern in ("*.c", "*.h", "*.inc") for path in Path(HERE).rglob(pattern)),
-    extra_compile_args=["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-ffp-contract=off", "-pthread"],
+    extra_compile_args=FLAGS,
     extra_link_args=["-pthread"],
 )

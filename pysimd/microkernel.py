@@ -137,12 +137,14 @@ class MicroKernel(_Named):
         target: instruction set or GPU family, e.g. ``avx2``.
         types: types family, e.g. ``f32`` or ``i8i32``.
         form: ``outer``, ``inner``, or the matrix unit that computes the tile.
-        mr, nr: rows and columns of the tile.
+        mr, nr: rows and columns of the tile. Where they are counted in vectors whose length is the processor's, as it
+            is on this machine; 128 bits where this machine has none.
         k_group: adjacent values of k that one instruction multiplies and adds (4 for int8 dot products).
         requires: the features the device must have.
         available: whether it can run on this machine.
         unavailable_reason: why not, and what to do; empty if available.
         source_path: the file that holds it, relative to the package's source folders.
+        mr_vl, nr_vl: rows and columns in vectors, as the name has them (``8x2vl``); 0 where they are plain numbers.
     """
 
     name: str
@@ -158,6 +160,8 @@ class MicroKernel(_Named):
     unavailable_reason: str
     source_path: str
     _implementation: InitVar[Implementation]
+    mr_vl: int = 0
+    nr_vl: int = 0
 
     @property
     def a_dtype(self) -> np.dtype:

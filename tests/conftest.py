@@ -11,7 +11,7 @@ import pysimd
 from pysimd.backends.cpu import dispatch
 from pysimd.backends.cpu.implementation import CPU
 
-BACKENDS = ("cpu", "cuda", "hip")
+FOLDERS = ("cpu", "cuda", "hip", "cross")
 CPU_KERNELS = pysimd.kernels("cpu", available=True)
 
 KERNEL_ARGUMENTS = {
@@ -32,7 +32,7 @@ settings.load_profile("quick" if QUICK else "default")
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        for folder in set(BACKENDS).intersection(item.path.relative_to(item.config.rootpath).parts[:-1]):
+        for folder in set(FOLDERS).intersection(item.path.relative_to(item.config.rootpath).parts[:-1]):
             item.add_marker(getattr(pytest.mark, folder))
 
 

@@ -288,6 +288,24 @@ static void interleave_words(const char *b, int64_t rs, int64_t cs, int64_t rows
         }
 }
 
+/* Groups of eight bytes. */
+static void interleave_8_bytes(const char *b, int64_t rs, int64_t cs, int64_t rows, int64_t n, char *to)
+{
+    for (int64_t j = 0; j < n; j++)
+        for (int q = 0; q < 8; q++) to[8 * j + q] = q < rows ? b[q * rs + j * cs] : 0;
+}
+
+/* Groups of four 16-bit values. */
+static void interleave_4_words(const char *b, int64_t rs, int64_t cs, int64_t rows, int64_t n, char *to)
+{
+    for (int64_t j = 0; j < n; j++)
+        for (int q = 0; q < 4; q++) {
+            uint16_t value = 0;
+            if (q < rows) memcpy(&value, b + 2 * (q * rs + j * cs), sizeof value);
+            memcpy(to + 8 * j + 2 * q, &value, sizeof value);
+        }
+}
+
 /* Groups of two int8, widened to int16. */
 static void interleave_widened_bytes(const char *b, int64_t rs, int64_t cs, int64_t rows, int64_t n, char *to)
 {
@@ -316,6 +334,8 @@ static void pack_b_plain(const pysimd_kernel *kernel, int64_t k, int64_t n, cons
     const int size = pysimd_element_sizes[kernel->types].b;
     if (kernel->k_group == 1)
         pysimd_copy_matrix(k, n, size, b, rs, cs, to, pysimd_panel_of_b(kernel, k, n).rs);
+    else if (kernel->k_group * size == 8)
+        pack_groups(kernel, size == 1 ? interleave_8_bytes : interleave_4_words, k, n, b, rs, cs, to);
     else
         pack_groups(kernel, size == 1 ? interleave_bytes : interleave_words, k, n, b, rs, cs, to);
 }

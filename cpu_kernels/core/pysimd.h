@@ -67,7 +67,16 @@ typedef enum {
 } pysimd_panel;
 
 /* In the order of preference: where kernels of both can run, dispatch takes one of the later. */
-typedef enum { GENERIC, SSE, AVX, AVX2, AVX512, AVX512VNNI, AVX512BF16, TARGETS } pysimd_target;
+typedef enum {
+    GENERIC,
+    SSE, AVX, AVX2, AVX512, AVX512VNNI, AVX512BF16, /* x86-64 */
+    NEON, NEONDOT, NEONMMLA, SVE, SME,              /* AArch64 */
+    RVV,                                            /* RISC-V */
+    TARGETS
+} pysimd_target;
+
+/* What a vector-length-agnostic kernel uses of a longer vector register. No processor has a longer one. */
+enum { PYSIMD_MOST_VECTOR_BYTES = 64 };
 
 /* pysimd_kernel.dispatch, but for a number of columns. */
 enum { NEVER = 0, ANY_N = INT32_MAX };
@@ -79,9 +88,10 @@ typedef struct {
     pysimd_types types;
     pysimd_form form;
     int mr, nr, k_group;
+    int mr_vl, nr_vl; /* mr and nr in vectors of C, where their length is the processor's; else 0 */
     pysimd_panel panel;
     int dispatch; /* matmul takes the kernel for products with up to so many columns; see kernels.inc */
-    pysimd_run_fn *run;
+    pysimd_run_fn *run; /* NULL: of another architecture than this build */
     pysimd_batch_fn *batch;
 } pysimd_kernel;
 

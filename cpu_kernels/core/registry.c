@@ -16,9 +16,15 @@
 #undef KERNEL
 #undef KERNEL_OF
 
-const pysimd_kernel pysimd_kernels[] = {
+pysimd_kernel pysimd_kernels[] = {
 #define KERNEL_OF(CODE, NAME, ...) {.name = #NAME, .run = CODE, .batch = CODE##_batch, __VA_ARGS__},
 #define KERNEL(NAME, ...) KERNEL_OF(NAME, NAME, __VA_ARGS__)
+#include "../kernels.inc"
+#undef KERNEL
+#undef KERNEL_OF
+#define OF_OTHER_ARCHITECTURES
+#define KERNEL(NAME, ...) {.name = #NAME, __VA_ARGS__},
+#define KERNEL_OF(CODE, NAME, ...) KERNEL(NAME, __VA_ARGS__)
 #include "../kernels.inc"
 #undef KERNEL
 #undef KERNEL_OF
@@ -34,6 +40,12 @@ const pysimd_target_row pysimd_targets[TARGETS] = {
     [AVX512] = {"avx512", "x86", HAS_AVX512},
     [AVX512VNNI] = {"avx512vnni", "x86", HAS_AVX512 | HAS_AVX512_VNNI},
     [AVX512BF16] = {"avx512bf16", "x86", HAS_AVX512 | HAS_AVX512_BF16},
+    [NEON] = {"neon", "arm", HAS_NEON},
+    [NEONDOT] = {"neondot", "arm", HAS_NEON | HAS_DOTPROD},
+    [NEONMMLA] = {"neonmmla", "arm", HAS_NEON | HAS_I8MM | HAS_BF16},
+    [SVE] = {"sve", "arm", HAS_SVE},
+    [SME] = {"sme", "arm", HAS_SME},
+    [RVV] = {"rvv", "riscv", HAS_RVV},
 };
 
 const pysimd_sizes pysimd_element_sizes[TYPES] = {
@@ -67,6 +79,11 @@ void pysimd_start(int highest_target)
 {
     features = pysimd_cpu_features();
     bound = highest_target;
+    for (pysimd_kernel *kernel = pysimd_kernels; kernel < pysimd_kernels + pysimd_kernel_count; kernel++) {
+        const int lanes = pysimd_vector_bytes(kernel->target, features) / pysimd_element_sizes[kernel->types].c;
+        if (kernel->mr_vl) kernel->mr = kernel->mr_vl * lanes;
+        if (kernel->nr_vl) kernel->nr = kernel->nr_vl * lanes;
+    }
     for (int types = 0; types < TYPES; types++)
         for (int n = 0; n < CHOICES; n++) {
             const pysimd_kernel *best = NULL;

@@ -17,6 +17,13 @@ enum {
     HAS_AVX512_VNNI = 1 << 8,
     HAS_AVX512_BF16 = 1 << 9,
     HAS_F16C = 1 << 10,
+    HAS_NEON = 1 << 11,
+    HAS_DOTPROD = 1 << 12,
+    HAS_I8MM = 1 << 13,
+    HAS_BF16 = 1 << 14,
+    HAS_SVE = 1 << 15,
+    HAS_SME = 1 << 16,
+    HAS_RVV = 1 << 17,
     HAS_AVX512 = HAS_AVX | HAS_AVX2 | HAS_FMA | HAS_F16C | HAS_AVX512F | HAS_AVX512BW | HAS_AVX512DQ | HAS_AVX512VL,
 };
 
@@ -26,7 +33,7 @@ typedef struct {
     uint64_t needs;     /* bits of pysimd_cpu_features() */
 } pysimd_target_row;
 
-extern const pysimd_kernel pysimd_kernels[];
+extern pysimd_kernel pysimd_kernels[]; /* written by pysimd_start alone */
 extern const int pysimd_kernel_count;
 extern const pysimd_target_row pysimd_targets[];
 extern const char *const pysimd_feature_names[];
@@ -41,7 +48,12 @@ extern const pysimd_sizes pysimd_element_sizes[TYPES];
 /* The features that both the processor has and the operating system saves. */
 uint64_t pysimd_cpu_features(void);
 
-/* Detects the CPU and bounds dispatch to targets <= highest_target. Called once, before anything else. */
+/* Bytes of a vector register of a target whose vectors have no fixed length, at most PYSIMD_MOST_VECTOR_BYTES; 16, the
+ * least, where this CPU does not have the target's registers. */
+int pysimd_vector_bytes(pysimd_target target, uint64_t features);
+
+/* Detects the CPU, bounds dispatch to targets <= highest_target, and sets mr and nr of the tiles that are counted in
+ * vectors. Called once, before anything else. */
 void pysimd_start(int highest_target);
 
 int pysimd_can_run(const pysimd_kernel *kernel);

@@ -114,10 +114,15 @@ void pysimd_scale(const pysimd_scaling *given)
 typedef void tile_fn(pysimd_factors f, int64_t m, int64_t n, const void *product, int64_t rs_product, void *c,
                      int64_t rs_c);
 
-/* As ROW, with adjacent elements: -O3 makes vectors of them. */
+/* As ROW, with adjacent elements: gcc makes vectors of them at -O3, clang at -O2. */
+#ifdef __clang__
+#define VECTORIZED
+#else
+#define VECTORIZED __attribute__((optimize("O3")))
+#endif
 #define TILE(NAME, T, U)                                                                                               \
-    __attribute__((optimize("O3"))) static void NAME(pysimd_factors f, int64_t m, int64_t n, const void *product,     \
-                                                     int64_t rs_product, void *c, int64_t rs_c)                        \
+    VECTORIZED static void NAME(pysimd_factors f, int64_t m, int64_t n, const void *product, int64_t rs_product,       \
+                                void *c, int64_t rs_c)                                                                 \
     {                                                                                                                  \
         const U alpha = (U)(T)f.alpha, beta = (U)(T)f.beta;                                                            \
         for (int64_t i = 0; i < m; i++) {                                                                              \

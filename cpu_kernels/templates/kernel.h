@@ -2,7 +2,12 @@
 #ifndef PYSIMD_KERNEL_H
 #define PYSIMD_KERNEL_H
 
+#if __STDC_HOSTED__
 #include <string.h>
+#else /* compiled for another machine by pysimd.inspect, without a C library */
+#define memcpy __builtin_memcpy
+#define memset __builtin_memset
+#endif
 
 #include "../core/pysimd.h"
 

@@ -155,12 +155,14 @@ INLINE void tiles_of_m(const int M, const pysimd_call *s)
         tiles(M, NV_MAX, 0, s, PYSIMD_ZERO);
     else if (s->n == NR)
         tiles(M, NV_MAX, 0, s, s->flags);
-    else if (s->n > LANES)
+    else if (s->n > 2 * LANES)
         tiles(M, NV_MAX, 1, s, s->flags);
+    else if (s->n > LANES)
+        tiles(M, NV_MAX < 2 ? NV_MAX : 2, 1, s, s->flags);
     else
         tiles(M, 1, 1, s, s->flags);
 }
-_Static_assert(NV_MAX <= 2, "tiles_of_m has cases for one vector and for two");
+_Static_assert(NV_MAX <= 3, "tiles_of_m has cases for one vector, for two and for three");
 
 #if MR == NR
 #ifdef B_IN_REGISTERS

@@ -1,8 +1,8 @@
 """``inspect``: the loop of a kernel as it was really built, disassembled and counted.
 
-One module per disassembler: ``x86`` reads the code of the running process, ``nvidia`` what NVRTC compiles
-(``cuda_rungs``: for the ladder), ``amd`` what clang or hiprtc compile. All give ``Line``
-objects to ``Inspection``, which counts them in one way.
+One module per disassembler: ``x86`` reads the code of the running process, ``compiled`` what clang makes of the kernels
+of Arm and RISC-V, ``nvidia`` what NVRTC compiles (``cuda_rungs``: for the ladder), ``amd`` what clang or hiprtc compile.
+All give ``Line`` objects to ``Inspection``, which counts them in one way.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ def inspect(kernel, *, target: str | None = None) -> Inspection:
     """The hot loop of a kernel or of a rung of the ladder, from its machine code: counts, registers, annotated
     disassembly.
 
-    The instance that packed or aligned operands take is read. CPU kernels and rungs are read from the running process
-    (``pip install 'pysimd[inspect]'``) on any x86-64 machine, whether or not it can run them. Kernels of GPUs are
-    compiled for ``target``, which needs no GPU: CUDA by NVRTC (``pip install 'pysimd[cuda-test]'``), HIP by clang 19 or
-    newer (or ``pip install 'pysimd[simulate]'``).
+    The instance that packed or aligned operands take is read. CPU kernels and rungs of x86-64 are read from the running
+    process (``pip install 'pysimd[inspect]'``) on any such machine, whether or not it can run them. Those of Arm and
+    RISC-V are compiled by clang 19 or newer; where vectors have the processor's length, counts are for a tile of
+    ``kernel.nr`` columns. Kernels of GPUs are compiled for ``target``, which needs no GPU: CUDA by NVRTC
+    (``pip install 'pysimd[cuda-test]'``), HIP by clang 19 or newer (or ``pip install 'pysimd[simulate]'``).
 
     Args:
         kernel: a ``MicroKernel``, a ``Rung``, or the name of one.
@@ -41,7 +42,10 @@ def inspect(kernel, *, target: str | None = None) -> Inspection:
     if isinstance(kernel, Rung) and kernel.backend == "cuda":
         from pysimd.inspection import cuda_rungs as reader
     elif kernel.backend == "cpu":
-        from pysimd.inspection import x86 as reader
+        from pysimd.inspection import compiled as reader
+
+        if isinstance(kernel, Rung) or not reader.is_read(kernel):
+            from pysimd.inspection import x86 as reader
     elif kernel.backend == "cuda":
         from pysimd.inspection import nvidia as reader
     else:

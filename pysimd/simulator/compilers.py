@@ -46,7 +46,7 @@ class Toolchain:
             source_file, assembly, obj, linked = (Path(folder) / f"kernel{x}" for x in (".hip", ".s", ".o", ".co"))
             source_file.write_text(source)
             command = [*self.clang, *_FREESTANDING, f"--offload-arch={target}", *options]
-            _run([*command, "-S", str(source_file), "-o", str(assembly)])
+            run([*command, "-S", str(source_file), "-o", str(assembly)])
             _assemble(self, target, assembly, obj, linked)
             return self._with_text(linked, assembly.read_text())
 
@@ -67,7 +67,7 @@ class Toolchain:
         with tempfile.NamedTemporaryFile(prefix="pysimd-", suffix=".co") as file:
             file.write(elf)
             file.flush()
-            return _run([self.objdump, "--disassemble", file.name])
+            return run([self.objdump, "--disassemble", file.name])
 
     def _with_text(self, linked: Path, assembly: str) -> tuple[bytes, str]:
         """With a disassembler the text is read from the machine code; else it is what the compiler wrote."""
@@ -95,7 +95,7 @@ def toolchain() -> Toolchain:
 def _distribution_clang() -> Toolchain | None:
     for version in range(NEWEST, OLDEST - 1, -1):
         clang, lld, objdump = (shutil.which(f"{x}-{version}") for x in ("clang", "ld.lld", "llvm-objdump"))
-        if clang and lld and objdump and "amdgcn" in _run([clang, "--print-targets"]):
+        if clang and lld and objdump and "amdgcn" in run([clang, "--print-targets"]):
             return Toolchain(f"clang-{version}", _first_line([clang, "--version"]), (clang,), (lld,), objdump)
     return None
 
@@ -109,15 +109,16 @@ def _ziglang() -> Toolchain | None:
 
 def _assemble(tools: Toolchain, target: str, assembly: Path, obj: Path, linked: Path) -> None:
     machine = ["-target", "amdgcn-amd-amdhsa", f"-mcpu={target}"]
-    _run([*tools.clang, *machine, "-c", str(assembly), "-o", str(obj)])
-    _run([*tools.lld, "-shared", str(obj), "-o", str(linked)])
+    run([*tools.clang, *machine, "-c", str(assembly), "-o", str(obj)])
+    run([*tools.lld, "-shared", str(obj), "-o", str(linked)])
 
 
 def _first_line(command: list[str]) -> str:
-    return _run(command).splitlines()[0]
+    return run(command).splitlines()[0]
 
 
-def _run(command: list[str]) -> str:
+def run(command: list[str]) -> str:
+    """Standard output of a tool; raises ``CompileError`` with what it says."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         folder = re.compile(re.escape(tempfile.gettempdir()) + r"/pysimd-[^/]*/")

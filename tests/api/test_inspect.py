@@ -14,7 +14,7 @@ from pysimd import simulator
 from pysimd.backends.cuda import nvrtc
 from pysimd.backends.hip import device as hip_device
 from pysimd.backends.hip import tiles as hip_tiles
-from pysimd.inspection import amd, nvidia, x86
+from pysimd.inspection import amd, compiled, nvidia, x86
 
 TARGETS = {"cpu": (None,), "cuda": ("sm_75", "sm_90"), "hip": ("gfx906", "gfx942", "gfx1100", "gfx1200")}
 
@@ -27,6 +27,8 @@ def has(kernel, target) -> bool:
 
 
 def missing(backend) -> str:
+    if backend == "compiled":
+        return compiled.missing()
     if backend != "hip":
         return {"cpu": x86, "cuda": nvidia}[backend].missing()
     try:
@@ -36,12 +38,16 @@ def missing(backend) -> str:
     return ""
 
 
+def reader(kernel) -> str:
+    return "compiled" if kernel.backend == "cpu" and compiled.is_read(kernel) else kernel.backend
+
+
 def needs(backend):
     return pytest.mark.skipif(bool(missing(backend)), reason=missing(backend) or "nothing")
 
 
 CASES = [
-    pytest.param(kernel, target, id=f"{kernel.name}{'-' + target if target else ''}", marks=needs(kernel.backend))
+    pytest.param(kernel, target, id=f"{kernel.name}{'-' + target if target else ''}", marks=needs(reader(kernel)))
     for kernel in pysimd.kernels()
     for target in TARGETS[kernel.backend]
     if has(kernel, target)

@@ -1,6 +1,7 @@
 """The registry: lists, filters, fields and sources of kernels."""
 
 import pytest
+from kernel_headers import tile_of
 
 import pysimd
 
@@ -21,7 +22,7 @@ def test_fields(kernel):
     assert kernel.available == (kernel.unavailable_reason == "")
     assert kernel.backend in ("cpu", "cuda", "hip")
     assert min(kernel.mr, kernel.nr, kernel.k_group) >= 1
-    assert kernel.name.rpartition("_")[2] == f"{kernel.mr}x{kernel.nr}"
+    assert kernel.name.rpartition("_")[2] == "x".join(tile_of(kernel))
     assert kernel.ratio.value == kernel.ratio.macs / kernel.ratio.loads
     assert len(kernel.source) > 200
     assert str(kernel.mr) in repr(kernel)

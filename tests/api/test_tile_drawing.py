@@ -11,7 +11,7 @@ from pysimd.cli import show
 from pysimd.inspection import x86
 from pysimd.report import drawing, tile_drawing
 
-CPU = [kernel for kernel in pysimd.kernels("cpu") if kernel.form == "outer"]
+CPU = [kernel for kernel in pysimd.kernels("cpu") if kernel.form == "outer" and not kernel.nr_vl]
 SVG = "{http://www.w3.org/2000/svg}"
 
 

@@ -2,8 +2,10 @@
 
 import os
 import platform
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cases import few
 from process import RUNNER, output_of, run_python
@@ -13,6 +15,9 @@ from pysimd.backends.cpu import table as cpu_table
 from pysimd.backends.cpu.implementation import CPU
 
 TARGETS = ["generic", "sse", "avx", "avx2", "avx512", "avx512vnni", "avx512bf16"]
+OTHERS = ["neon", "neondot", "neonmmla", "sve", "sme", "rvv"]
+"""Targets of other architectures; tests/cross executes their kernels."""
+FOREIGN = [k for k in pysimd.kernels("cpu") if k.target in OTHERS]
 ROWS = [cpu_table.lib.pysimd_kernels[i] for i in range(cpu_table.lib.pysimd_kernel_count)]
 CHOICES = 64
 """Dispatch takes one kernel from this many columns, less one, on (registry.c)."""
@@ -50,7 +55,7 @@ def expected(types: str, bound: str) -> list[str]:
     """The rule of kernels.inc, for 0 to 70 columns: of the rows that reach n, one for a vector if there is one, of the
     highest target up to ``bound`` that can run here, and of these the one with the smallest ``.dispatch``."""
     targets = [t for t in HERE if TARGETS.index(t) <= TARGETS.index(bound)]
-    rows = [row for row in ROWS if row.types == cpu_table.TYPES[types] and TARGETS[row.target] in targets]
+    rows = [row for row in ROWS if row.types == cpu_table.TYPES[types] and cpu_table.TARGETS[row.target] in targets]
     reaching = [[row for row in rows if row.dispatch != cpu_table.lib.NEVER and n <= row.dispatch] for n in range(71)]
     return [
         cpu_table.text(min(some, key=lambda row: (row.form != cpu_table.lib.GEMV, -row.target, row.dispatch)).name)
@@ -59,7 +64,25 @@ def expected(types: str, bound: str) -> list[str]:
 
 
 def test_the_table_of_targets_is_the_one_written_here():
-    assert list(cpu_table.TARGETS) == TARGETS
+    assert list(cpu_table.TARGETS) == TARGETS + OTHERS
+    assert list(cpu_table.BUILT) == TARGETS
+
+
+def test_every_other_target_has_kernels():
+    assert {k.target for k in FOREIGN} == set(OTHERS)
+
+
+@pytest.mark.parametrize("kernel", FOREIGN, ids=lambda k: k.name)
+def test_a_kernel_of_another_architecture_is_refused(kernel):
+    architecture = "RISC-V" if kernel.target == "rvv" else "AArch64"
+    reason = f"this processor is x86-64 ({kernel.target} kernels need {architecture})"
+    assert (kernel.available, kernel.unavailable_reason) == (False, reason)
+    a, b = np.ones((kernel.mr, 4), kernel.a_dtype), np.ones((4, kernel.nr), kernel.b_dtype)
+    c = np.ones((kernel.mr, kernel.nr), kernel.c_dtype)
+    for call in (lambda: kernel(a, b), lambda: kernel.bind(a, b, c), lambda: pysimd.matmul(a, b, kernel=kernel)):
+        with pytest.raises(pysimd.UnavailableError, match=re.escape(f"{kernel.name} cannot run here: {reason}")):
+            call()
+    assert (c == 1).all()
 
 
 def test_rows_say_for_how_many_columns_they_are_taken():
@@ -104,7 +127,7 @@ def test_the_best_of_this_cpu_by_default(environment):
     assert seen == {types: expected(types, TARGETS[-1]) for types in CPU.offered}
 
 
-@pytest.mark.parametrize("value", few(["AVX2", "avx3", "sse2,avx", " avx"]))
+@pytest.mark.parametrize("value", few(["AVX2", "avx3", "sse2,avx", " avx", "neon"]))
 def test_unknown_isa(value):
     call = "import numpy as np, pysimd; pysimd.matmul(np.ones((4, 4)), np.ones((4, 4)))"
     done = run_python("-c", call, PYSIMD_ISA=value)

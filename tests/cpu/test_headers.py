@@ -11,12 +11,12 @@ from kernel_headers import Built, altered, faults
 
 import pysimd
 from pysimd import _cpu, sources
-from pysimd.inspection import x86
+from pysimd.inspection import compiled, x86
 
 if x86.missing():
     pytest.skip(x86.missing(), allow_module_level=True)
 
-KERNELS = pysimd.kernels("cpu")
+KERNELS = [k for k in pysimd.kernels("cpu") if not compiled.is_read(k)]
 COMPILER = re.search(rb"GCC: \([^)]*\) ([\d.]+)", Path(_cpu.__file__).read_bytes())
 of_gcc_12 = pytest.mark.skipif(
     COMPILER is None or not COMPILER[1].startswith(b"12."),

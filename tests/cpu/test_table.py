@@ -5,6 +5,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from kernel_headers import tile_of
 
 import pysimd
 from pysimd import sources
@@ -17,6 +18,7 @@ avx2_f32_outer_4x4 avx2_f32_outer_8x8 avx2_f32_inner_8x8 avx2_f32_outer_6x16 avx
 avx512_f32_outer_4x4 avx512_f32_outer_8x8 avx512_f32_inner_8x8 avx512_f64_outer_4x4 avx512_f64_outer_8x8
 generic_f32_outer_4x4 generic_f64_outer_4x4 generic_i8i32_outer_4x4 generic_u8i8i32_outer_4x4
 generic_bf16f32_outer_4x4
+neon_f32_outer_8x12 sve_f32_outer_8x2vl sme_f32_outer_1vlx2vl rvv_f32_outer_7x4vl
 """
 """Names that others rely on."""
 
@@ -33,7 +35,7 @@ def test_names_are_unique_and_the_promised_ones_exist():
 
 
 def test_name_is_built_from_the_row(kernel):
-    assert kernel.name == f"{kernel.target}_{kernel.types}_{kernel.form}_{kernel.mr}x{kernel.nr}"
+    assert kernel.name == f"{kernel.target}_{kernel.types}_{kernel.form}_{'x'.join(tile_of(kernel))}"
 
 
 def test_every_row_has_its_file(kernel):
@@ -43,13 +45,14 @@ def test_every_row_has_its_file(kernel):
 
 def test_every_file_has_its_row():
     folder = Path(str(files("pysimd.cpu_kernels")))
-    tiles = [p for p in folder.rglob("*.c") if re.search(r"_\d+x\d+$", p.stem)]
+    tiles = [p for p in folder.rglob("*.c") if re.search(r"_\d+(vl)?x\d+(vl)?$", p.stem)]
     assert {f"cpu_kernels/{p.relative_to(folder)}" for p in tiles} == {k.source_path for k in KERNELS}
 
 
 def test_header_names_kernel_and_operation(kernel):
     first = kernel.source.splitlines()[0]
-    assert first.startswith(f"/* {kernel.name}: C[{kernel.mr},{kernel.nr}] += A[{kernel.mr},K] * B[K,{kernel.nr}], ")
+    mr, nr = tile_of(kernel)
+    assert first.startswith(f"/* {kernel.name}: C[{mr},{nr}] += A[{mr},K] * B[K,{nr}], ")
 
 
 def test_header_has_the_numbers_of_the_row(kernel):
@@ -57,7 +60,7 @@ def test_header_has_the_numbers_of_the_row(kernel):
     labels = sources.labels(kernel.source)
     panels = {cpu_table.lib.PLAIN: "plain", cpu_table.lib.WIDE: "wide", cpu_table.lib.OFFSET: "offset"}
     panel = panels[cpu_table.row(kernel.name).panel]
-    assert labels["tile"].startswith(f"mr {kernel.mr} nr {kernel.nr}")
+    assert labels["tile"].startswith("mr {} nr {}".format(*tile_of(kernel)))
     assert re.findall(r"k_group (\d+), panel (\w+)", labels["contract"]) == [(str(kernel.k_group), panel)]
     assert re.search(r"= (\d+\.\d+)", labels["ratio"])[1] == f"{kernel.ratio.value:.2f}"
 

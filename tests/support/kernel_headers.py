@@ -10,7 +10,9 @@ The grammar of the four, each closed by an optional ``; words`` without a digit:
               12 / 8 = 1.50 multiply-add instructions per load instruction
 
 ``per k`` lists what the hot loop does for one step of k (``per 2 k``: for two): a count, the mnemonic, and the memory
-operand as Intel's manual writes it (``m32bcst``: a broadcast that is part of the instruction). Counts are arithmetic.
+operand as Intel's manual writes it (``m32bcst``: a broadcast that is part of the instruction), or the kind of register
+that Arm's ``ldr`` and ``ldp`` load (``ldr q``). Counts are arithmetic. ``vl`` is the number of elements in a vector
+whose length is the processor's: ``nr 2vl``; ratios are for 128 bits.
 """
 
 import ast
@@ -49,6 +51,12 @@ class Built:
     """Values of names in arithmetic, of a file that is compiled for several tiles: MR, NR."""
 
 
+def tile_of(kernel) -> tuple[str, str]:
+    """mr and nr as the kernel's name has them: numbers, or vectors (``2vl``)."""
+    vectors = ((kernel.mr_vl, kernel.mr), (kernel.nr_vl, kernel.nr))
+    return tuple(f"{vl}vl" if vl else str(number) for vl, number in vectors)
+
+
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 FUNCTIONS = {"ceil": lambda x: Fraction(math.ceil(x)), "max": max}
 
@@ -74,7 +82,7 @@ def per_k(labels: dict[str, str]) -> tuple[int, str]:
 
 def counts(text: str, names: dict[str, int] | None = None) -> Counter:
     """The list of a header: ``2 vmovups m256 MR*NR/4 vfmadd231ps``."""
-    item = re.compile(r"([\dA-Z(][\w+*/().-]*) ([A-Za-z_][\w.]*)(?: (m\d+(?:bcst)?))?(?: |$)")
+    item = re.compile(r"([\dA-Z(][\w+*/().-]*) ([A-Za-z_][\w.]*)(?: (m\d+(?:bcst)?|[qds]))?(?: |$)")
     found: Counter = Counter()
     position = 0
     while position < len(text):
@@ -110,11 +118,12 @@ def compared(what: str, said, real) -> list[str]:
 
 
 def tile_faults(labels, built) -> list[str]:
-    match = checked("tile", labels["tile"], r"mr (\d+) nr (\d+)(?:: row i of C is (\d+) registers?)?")
-    found = compared("tile", (int(match[1]), int(match[2])), (built.mr, built.nr))
-    if match[3]:
+    match = checked("tile", labels["tile"], r"mr (\d+)(vl)? nr (\d+)(vl)?(?:: row i of C is (\d+) registers?)?")
+    mr, nr = (int(match[i]) * (built.names["vl"] if match[i + 1] else 1) for i in (1, 3))
+    found = compared("tile", (mr, nr), (built.mr, built.nr))
+    if match[5]:
         steps = per_k(labels)[0]
-        found += compared("registers of a row", int(match[3]), built.accumulations / built.k * steps / built.mr)
+        found += compared("registers of a row", int(match[5]), built.accumulations / built.k * steps / built.mr)
     return found
 
 

@@ -53,7 +53,10 @@ class Cpu:
         needs = table.names(lib.pysimd_targets[row.target].needs)
         missing = [feature for feature in needs if feature not in table.features()]
         reason = ""
-        if missing:
+        if row.run == ffi.NULL:
+            architecture = table.ARCHITECTURES[table.FOLDERS[row.target]]
+            reason = f"this processor is {table.ARCHITECTURE} ({target} kernels need {architecture})"
+        elif missing:
             reason = f"this CPU has no {', '.join(missing)} ({target} kernels need {', '.join(needs)})"
         elif not lib.pysimd_can_run(row):
             reason = f"PYSIMD_ISA={bound} bounds dispatch below {target}: unset it, or set it to {target} or higher"
@@ -69,8 +72,10 @@ class Cpu:
             requires=needs,
             available=not reason,
             unavailable_reason=reason,
-            source_path=f"cpu_kernels/{table.text(lib.pysimd_targets[row.target].folder)}/{name}.c",
+            source_path=f"cpu_kernels/{table.FOLDERS[row.target]}/{name}.c",
             _implementation=self,
+            mr_vl=row.mr_vl,
+            nr_vl=row.nr_vl,
         )
 
     def chosen(self, types: str, n: int, m: int = 2) -> MicroKernel:

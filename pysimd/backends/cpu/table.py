@@ -30,7 +30,20 @@ def text(pointer) -> str:
     return ffi.string(pointer).decode()
 
 
+def rows():
+    """The rows of the C table."""
+    return (lib.pysimd_kernels + i for i in range(lib.pysimd_kernel_count))
+
+
 TARGETS = tuple(text(lib.pysimd_targets[i].name) for i in range(lib.TARGETS))
+FOLDERS = tuple(text(lib.pysimd_targets[i].folder) for i in range(lib.TARGETS))
+ARCHITECTURES = {"x86": "x86-64", "arm": "AArch64", "riscv": "RISC-V"}
+"""What the processors are called whose kernels are in a folder of cpu_kernels."""
+FOLDER = next((FOLDERS[row.target] for row in rows() if row.target != lib.GENERIC and row.run != ffi.NULL), "generic")
+"""The folder whose kernels were built."""
+ARCHITECTURE = ARCHITECTURES.get(FOLDER, platform.machine())
+BUILT = tuple(name for name, folder in zip(TARGETS, FOLDERS, strict=True) if folder in ("generic", FOLDER))
+"""The targets of this architecture."""
 FEATURES = tuple(text(lib.pysimd_feature_names[i]) for i in range(lib.pysimd_feature_count))
 
 
@@ -44,11 +57,11 @@ def start() -> str:
     """Detect the CPU and set the bound of PYSIMD_ISA; returns the bound, by default the highest target.
 
     Raises:
-        OptionError: PYSIMD_ISA is no target, or PYSIMD_NUM_THREADS no positive integer.
+        OptionError: PYSIMD_ISA is no target of this architecture, or PYSIMD_NUM_THREADS no positive integer.
     """
     bound = os.environ.get("PYSIMD_ISA", "")
-    if bound and bound not in TARGETS:
-        raise OptionError(f"PYSIMD_ISA={bound!r} is no target: use one of {', '.join(TARGETS)}, or leave it unset")
+    if bound and bound not in BUILT:
+        raise OptionError(f"PYSIMD_ISA={bound!r} is no target: use one of {', '.join(BUILT)}, or leave it unset")
     default_threads()  # raises for an unusable PYSIMD_NUM_THREADS now, not at the first large product
     lib.pysimd_start(TARGETS.index(bound) if bound else lib.TARGETS - 1)
     return bound or TARGETS[-1]
@@ -85,11 +98,6 @@ def features() -> tuple[str, ...]:
     """The CPU features that were detected, by the names that ``MicroKernel.requires`` uses."""
     start()
     return names(lib.pysimd_cpu_features())
-
-
-def rows():
-    """The rows of the C table."""
-    return (lib.pysimd_kernels + i for i in range(lib.pysimd_kernel_count))
 
 
 @cache

@@ -1,0 +1,37 @@
+"""How the kernels of each target are compiled: for setup.py, and for who compiles them for another machine."""
+
+from pathlib import Path
+
+FOLDERS = {"x86_64": "x86", "amd64": "x86", "aarch64": "arm", "arm64": "arm", "riscv64": "riscv"}
+"""Machine, as Python and the system name it: the folder of its kernels."""
+
+_AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx2", "-mfma", "-mf16c"]
+TARGETS = {  # target: (folder of its files, compiler flags)
+    "generic": ("generic", []),
+    "sse": ("x86", []),
+    "avx": ("x86", ["-mavx"]),
+    "avx2": ("x86", ["-mavx2", "-mfma", "-mf16c"]),
+    "avx512": ("x86", _AVX512),
+    "avx512vnni": ("x86", [*_AVX512, "-mavx512vnni"]),
+    "avx512bf16": ("x86", [*_AVX512, "-mavx512bf16"]),
+    "neon": ("arm", []),
+    "neondot": ("arm", ["-march=armv8.2-a+dotprod"]),
+    "neonmmla": ("arm", ["-march=armv8.2-a+dotprod+i8mm+bf16"]),
+    "sve": ("arm", ["-march=armv8.2-a+sve"]),
+    "sme": ("arm", []),  # written in assembly
+    "rvv": ("riscv", ["-march=rv64gcv", "-mabi=lp64d"]),
+}
+
+# -O2, not -O3: the templates unroll what must be unrolled, and -O3 copies whole tiles for each value of the flags.
+FLAGS = ["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-fPIC"]
+
+
+def built_on(machine: str) -> list[str]:
+    """The targets that are built on a machine."""
+    return [target for target, (folder, _) in TARGETS.items() if folder in ("generic", FOLDERS.get(machine.lower()))]
+
+
+def sources(kernels: Path, target: str) -> list[str]:
+    """The files of a target, whose name is their first or last word: kernels, peak, ladder, conversions of arrays."""
+    folder = kernels / TARGETS[target][0]
+    return sorted(map(str, [*folder.glob(f"{target}_*.c"), *folder.glob(f"*_{target}.c")]))
