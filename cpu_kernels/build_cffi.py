@@ -21,7 +21,7 @@ ffi.cdef(
                                void *c, int64_t rs_c);
     typedef struct {
         const char *name;
-        int target, types, form, mr, nr, k_group, panel, dispatch;
+        int target, types, form, mr, nr, k_group, panel, dispatch_from, dispatch, column_step;
         pysimd_run_fn *run;
         ...;
     } pysimd_kernel;

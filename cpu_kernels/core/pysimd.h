@@ -80,7 +80,8 @@ typedef struct {
     pysimd_form form;
     int mr, nr, k_group;
     pysimd_panel panel;
-    int dispatch; /* matmul takes the kernel for products with up to so many columns; see kernels.inc */
+    int dispatch_from, dispatch; /* fewest and most columns of the products that matmul takes it for; see kernels.inc */
+    int column_step; /* tiles side by side have multiples of so many columns; 0: all but the last have nr */
     pysimd_run_fn *run;
     pysimd_batch_fn *batch;
 } pysimd_kernel;
