@@ -1,12 +1,13 @@
 /* outer_half.h: edge tiles of outer.h whose last columns fill at most half of a vector. Included by outer.h for kernels
- * that define HALVES; their vector type has the operations V(load_twice), V(blend), V(load_c_halves), V(store_halves).
+ * that define HALVES; their vector type has the operations V(load_twice), V(blend), V(load_c_halves) and
+ * V(store_halves).
  *
  * Half a vector costs a multiply-add of its own, as a whole one does. Here one register holds the last columns of two
- * rows: its multiplicand has element i of A in the lower half and element i + 1 in the upper half, and the last columns of
- * B are loaded into both halves. So six rows of 12 floats take 9 multiply-adds a step of k, not 12. The blend that joins
- * the two elements runs on more ports than the multiply-adds (Zen 3: four, Haswell and Skylake: three; multiply-adds:
- * two). Where the columns fill less than the half, it overlaps the vector before it. The terms and their order are those
- * of tile().
+ * rows: its multiplicand has element i of A in the lower half and element i + 1 in the upper half, and the last columns
+ * of B are loaded into both halves. So six rows of 12 floats take 9 multiply-adds a step of k, not 12. The blend that
+ * joins the two elements runs on more ports than the multiply-adds (Zen 3: four, Haswell and Skylake: three;
+ * multiply-adds: two). Where the columns fill less than the half, it overlaps the vector before it. The terms and their
+ * order are those of tile().
  */
 enum { HALF = LANES / 2 };
 

@@ -73,6 +73,7 @@ def test_rows_say_for_how_many_columns_they_are_taken():
             assert row.dispatch == row.nr == 1, cpu_table.text(row.name)
         elif row.dispatch != cpu_table.lib.NEVER:
             assert 0 <= row.dispatch_from <= row.dispatch, cpu_table.text(row.name)
+            assert row.column_step == 0 or row.nr % row.column_step == 0, cpu_table.text(row.name)
             taken.setdefault((row.target, row.types), []).append(row.dispatch)
     for columns in taken.values():
         assert len(set(columns)) == len(columns)

@@ -87,8 +87,8 @@ class TestEveryLength:
 
 @pytest.mark.parametrize("m_first", [True, False])
 def test_every_partial_tile(cpu_kernel, m_first, rng):
-    """Each m with a few n, and each n with a few m, up to two tiles and one. Among the few n are those whose last columns
-    fill half a vector, or a part of it."""
+    """Each m with a few n, and each n with a few m, up to two tiles and one. Among the few n are those whose last
+    columns fill half a vector, or a part of it."""
     mr, nr = cpu_kernel.mr, cpu_kernel.nr
     others = {1, 11 * nr // 16, 3 * nr // 4, 5 * nr // 6, nr, nr + 1} if m_first else {1, mr - 1, mr, mr + 1} - {0}
     step = 7 if QUICK else 1
