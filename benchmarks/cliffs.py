@@ -7,15 +7,17 @@ Batches "L2", "L3" and "memory" have as many products as fill half of L2, half o
 worst of numpy / pysimd among calls that take NumPy 1 microsecond or longer.
 
 ``python benchmarks/cliffs.py --out benchmarks/results/cliffs.json --plot benchmarks/results/cliffs.png``
+With ``--seconds 75 --resume`` the grid is measured in slices: each run adds cases, in a seeded random order.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cache, partial
 from pathlib import Path
 
@@ -281,6 +283,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=None, help="of pysimd; default: its own choice")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=math.inf, help="end after so long")
+    parser.add_argument("--resume", action="store_true", help="keep the rows of --out and measure other cases")
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the heat map (needs matplotlib)")
     options = parser.parse_args()
     if blas.numpy_blas().forced is not None:
@@ -293,10 +296,14 @@ def main() -> None:
     if options.seconds < math.inf:  # so that what is left out is not one type
         np.random.default_rng(options.seed).shuffle(todo)
     start, rows = time.monotonic(), []
+    if options.resume and options.out and options.out.exists():
+        rows = json.loads(options.out.read_text())["rows"]
+    known = {Case(*(row[field.name] for field in fields(Case))) for row in rows}
     for case in todo:
         if time.monotonic() - start > options.seconds:
             break
-        rows.append(measured(case, options.threads))
+        if case not in known:
+            rows.append(measured(case, options.threads))
     found = summary(rows)
     record.progress(f"{len(rows)} of {len(todo)} cases in {time.monotonic() - start:.0f} s")
     for line in table(found):

@@ -25,7 +25,7 @@ ffi.cdef(
                                void *c, int64_t rs_c);
     typedef struct {
         const char *name;
-        int target, types, form, mr, nr, k_group, mr_vl, nr_vl, panel, dispatch;
+        int target, types, form, mr, nr, k_group, mr_vl, nr_vl, panel, dispatch_from, dispatch, column_step;
         pysimd_run_fn *run;
         ...;
     } pysimd_kernel;

@@ -90,7 +90,8 @@ typedef struct {
     int mr, nr, k_group;
     int mr_vl, nr_vl; /* mr and nr in vectors of C, where their length is the processor's; else 0 */
     pysimd_panel panel;
-    int dispatch; /* matmul takes the kernel for products with up to so many columns; see kernels.inc */
+    int dispatch_from, dispatch; /* fewest and most columns of the products that matmul takes it for; see kernels.inc */
+    int column_step; /* tiles side by side have multiples of so many columns; 0: all but the last have nr */
     pysimd_run_fn *run; /* NULL: of another architecture than this build */
     pysimd_batch_fn *batch;
 } pysimd_kernel;

@@ -68,7 +68,7 @@ int pysimd_can_run(const pysimd_kernel *kernel)
     return (int)kernel->target <= bound && (features & needs) == needs;
 }
 
-/* Whether dispatch takes `x` rather than `y`, where both reach n. */
+/* Whether dispatch takes `x` rather than `y`, where both are for n. */
 static int is_preferred(const pysimd_kernel *x, const pysimd_kernel *y)
 {
     if ((x->form == GEMV) != (y->form == GEMV)) return x->form == GEMV;
@@ -89,7 +89,8 @@ void pysimd_start(int highest_target)
             const pysimd_kernel *best = NULL;
             for (int i = 0; i < pysimd_kernel_count; i++) {
                 const pysimd_kernel *kernel = pysimd_kernels + i;
-                if ((int)kernel->types != types || kernel->dispatch == NEVER || n > kernel->dispatch) continue;
+                if ((int)kernel->types != types || kernel->dispatch == NEVER) continue;
+                if (n < kernel->dispatch_from || n > kernel->dispatch) continue;
                 if (pysimd_can_run(kernel) && (!best || is_preferred(kernel, best))) best = kernel;
             }
             choices[types][n] = best;

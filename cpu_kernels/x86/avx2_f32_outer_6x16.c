@@ -16,4 +16,5 @@
 #define VEC f32x8
 #define MR 6
 #define NR 16
+#define HALVES
 #include "../templates/outer.h"

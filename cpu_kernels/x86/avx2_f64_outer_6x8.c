@@ -16,4 +16,5 @@
 #define VEC f64x4
 #define MR 6
 #define NR 8
+#define HALVES
 #include "../templates/outer.h"

@@ -1,6 +1,12 @@
 /* vec_avx2.h: the vector types of the avx2 kernels (AVX2 and FMA); f32x8 comes from vec_avx.h. */
 #include "vec_avx.h"
 
+/* Registers of two halves, for outer_half.h: each half belongs to a row of its own. */
+INLINE __m256 f32x8_load_twice(const float *p) { return _mm256_broadcast_ps((const __m128 *)p); }
+INLINE __m256 f32x8_blend(__m256 low, __m256 high) { return _mm256_blend_ps(low, high, 0xf0); }
+INLINE __m256 f32x8_load_c_halves(const float *low, const float *high) { return _mm256_loadu2_m128(high, low); }
+INLINE void f32x8_store_halves(float *low, float *high, __m256 v) { _mm256_storeu2_m128(high, low, v); }
+
 /* f32x4: four floats in an xmm */
 typedef float f32x4_elem_a, f32x4_elem_b, f32x4_elem_c;
 typedef __m128 f32x4_vec, f32x4_acc;
@@ -72,6 +78,11 @@ INLINE void f64x4_stream(double *p, __m256d v)
     _mm_stream_pd(p + 2, _mm256_extractf128_pd(v, 1));
 }
 INLINE __m256d f64x4_broadcast_c(const void *p) { return f64x4_broadcast(p); }
+
+INLINE __m256d f64x4_load_twice(const double *p) { return _mm256_broadcast_pd((const __m128d *)p); }
+INLINE __m256d f64x4_blend(__m256d low, __m256d high) { return _mm256_blend_pd(low, high, 0xc); }
+INLINE __m256d f64x4_load_c_halves(const double *low, const double *high) { return _mm256_loadu2_m128d(high, low); }
+INLINE void f64x4_store_halves(double *low, double *high, __m256d v) { _mm256_storeu2_m128d(high, low, v); }
 
 /* i16x16: sixteen int16 in a ymm, in pairs of k; eight int32 accumulators. vpmaddwd is exact (|sum| <= 2 * 2^14 for
  * int8, 2 * 255 * 128 for uint8 * int8), where vpmaddubsw, the byte form, saturates at 16 bits. */

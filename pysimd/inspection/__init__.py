@@ -1,8 +1,8 @@
 """``inspect``: the loop of a kernel as it was really built, disassembled and counted.
 
 One module per disassembler: ``x86`` reads the code of the running process, ``compiled`` what clang makes of the kernels
-of Arm and RISC-V, ``nvidia`` what NVRTC compiles (``cuda_rungs``: for the ladder), ``amd`` what clang or hiprtc compile.
-All give ``Line`` objects to ``Inspection``, which counts them in one way.
+of Arm and RISC-V, ``nvidia`` what NVRTC compiles (``cuda_rungs``: for the ladder), ``amd`` what clang or hiprtc
+compile. All give ``Line`` objects to ``Inspection``, which counts them in one way.
 """
 
 from __future__ import annotations

@@ -27,9 +27,9 @@ PINNED = {  # (target, types): last number of columns and tile, of the choices o
     ("generic", "f64"): [(70, "4x4")],
     ("sse", "f32"): [(4, "4x4"), (70, "6x8")],
     ("avx", "f32"): [(70, "8x8")],
-    ("avx2", "f32"): [(1, "gemv_8x1"), (4, "4x4"), (8, "8x8"), (70, "6x16")],
-    ("avx2", "f64"): [(1, "gemv_8x1"), (4, "4x4"), (70, "6x8")],
-    ("avx2", "f16f32"): [(1, "gemv_8x1"), (4, "4x4"), (8, "8x8"), (70, "6x16")],
+    ("avx2", "f32"): [(1, "gemv_8x1"), (4, "4x4"), (8, "8x8"), (16, "6x16"), (24, "4x24"), (70, "6x16")],
+    ("avx2", "f64"): [(1, "gemv_8x1"), (4, "4x4"), (8, "6x8"), (12, "4x12"), (70, "6x8")],
+    ("avx2", "f16f32"): [(1, "gemv_8x1"), (4, "4x4"), (8, "8x8"), (16, "6x16"), (24, "4x24"), (70, "6x16")],
     ("avx2", "i8i32"): [(1, "gemv_8x1"), (70, "6x16")],
 }
 
@@ -52,11 +52,12 @@ HERE = [t for t in TARGETS if t in report()["available"]]
 
 
 def expected(types: str, bound: str) -> list[str]:
-    """The rule of kernels.inc, for 0 to 70 columns: of the rows that reach n, one for a vector if there is one, of the
-    highest target up to ``bound`` that can run here, and of these the one with the smallest ``.dispatch``."""
+    """The rule of kernels.inc, for 0 to 70 columns: of the rows whose range has n, one for a vector if there is one, of
+    the highest target up to ``bound`` that can run here, and of these the one with the smallest ``.dispatch``."""
     targets = [t for t in HERE if TARGETS.index(t) <= TARGETS.index(bound)]
     rows = [row for row in ROWS if row.types == cpu_table.TYPES[types] and cpu_table.TARGETS[row.target] in targets]
-    reaching = [[row for row in rows if row.dispatch != cpu_table.lib.NEVER and n <= row.dispatch] for n in range(71)]
+    rows = [row for row in rows if row.dispatch != cpu_table.lib.NEVER]
+    reaching = [[row for row in rows if row.dispatch_from <= n <= row.dispatch] for n in range(71)]
     return [
         cpu_table.text(min(some, key=lambda row: (row.form != cpu_table.lib.GEMV, -row.target, row.dispatch)).name)
         for some in reaching
@@ -94,6 +95,8 @@ def test_rows_say_for_how_many_columns_they_are_taken():
         elif row.form == cpu_table.lib.GEMV:
             assert row.dispatch == row.nr == 1, cpu_table.text(row.name)
         elif row.dispatch != cpu_table.lib.NEVER:
+            assert 0 <= row.dispatch_from <= row.dispatch, cpu_table.text(row.name)
+            assert row.column_step == 0 or row.nr % row.column_step == 0, cpu_table.text(row.name)
             taken.setdefault((row.target, row.types), []).append(row.dispatch)
     for columns in taken.values():
         assert len(set(columns)) == len(columns)

@@ -87,15 +87,25 @@ class TestEveryLength:
 
 @pytest.mark.parametrize("m_first", [True, False])
 def test_every_partial_tile(cpu_kernel, m_first, rng):
-    """Each m with a few n, and each n with a few m, up to two tiles and one."""
+    """Each m with a few n, and each n with a few m, up to two tiles and one. Among the few n are those whose last
+    columns fill half a vector, or a part of it."""
     mr, nr = cpu_kernel.mr, cpu_kernel.nr
-    others = (1, nr, nr + 1) if m_first else (1, mr, mr + 1)
+    others = {1, 11 * nr // 16, 3 * nr // 4, 5 * nr // 6, nr, nr + 1} if m_first else {1, mr - 1, mr, mr + 1} - {0}
     step = 7 if QUICK else 1
     for full, other in itertools.product(range(1, 2 * (mr if m_first else nr) + 2, step), others):
         m, n = (full, other) if m_first else (other, full)
         a = random_operand(rng, cpu_kernel.a_dtype, (2, m, 6))
         b = random_operand(rng, cpu_kernel.b_dtype, (2, 6, n))
         check(pysimd.matmul(a, b, kernel=cpu_kernel.name), cpu_kernel.types, a, b)
+
+
+def test_c_is_added_in_every_partial_tile(cpu_kernel, rng):
+    step = 5 if QUICK else 1
+    for m, n in itertools.product(range(1, cpu_kernel.mr + 1, step), range(1, cpu_kernel.nr + 1, step)):
+        a = random_operand(rng, cpu_kernel.a_dtype, (m, 5))
+        b = random_operand(rng, cpu_kernel.b_dtype, (5, n))
+        c = random_result(rng, cpu_kernel.c_dtype, (m, n))
+        check(pysimd.gemm(a, b, c, beta=1, kernel=cpu_kernel), cpu_kernel.types, a, b, c)
 
 
 @pytest.mark.parametrize("batch", few(BATCHES, 4), ids=lambda batch: batch.why)

@@ -60,7 +60,8 @@ def kernels(target: str) -> None:
         # Partial tiles: every m and n up to one more than the tile.
         step = 3 if QUICK else 1
         ms, ns = range(1, kernel.mr + 2, step), range(1, kernel.nr + 2, step)
-        for m, n in {*itertools.product(ms, (1, kernel.nr - 1, kernel.nr + 1)), *itertools.product((1, kernel.mr), ns)}:
+        edges = {1, 3 * kernel.nr // 4, 5 * kernel.nr // 6, kernel.nr - 1, kernel.nr + 1}
+        for m, n in {*itertools.product(ms, edges), *itertools.product((1, kernel.mr), ns)}:
             for k, place in itertools.product((0, 1, 3, 4), PLACES):
                 say(kernel.name, f"m = {m}, n = {n}, K = {k}", place)
                 one_matmul(kernel.types, (2,), m, k, n, place, kernel)
