@@ -12,7 +12,6 @@ on one thread each, at the same time, show what two threads can reach on this ma
 from __future__ import annotations
 
 import math
-import multiprocessing
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -167,6 +166,8 @@ def _process(size: int, seconds: float, barrier, results) -> None:
 
 def processes(size: int, count: int, seconds: float) -> float:
     """GFLOP/s of ``count`` processes at the same time, each on one thread: the sum of their best samples."""
+    import multiprocessing
+
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(count), context.Queue()
     started = [context.Process(target=_process, args=(size, seconds, barrier, results)) for _ in range(count)]
