@@ -304,6 +304,7 @@ def main() -> None:
             break
         if case not in known:
             rows.append(measured(case, options.threads))
+    rows.sort(key=lambda row: (TYPES.index(row["types"]), LAYOUTS.index(row["layout"])))
     found = summary(rows)
     record.progress(f"{len(rows)} of {len(todo)} cases in {time.monotonic() - start:.0f} s")
     for line in table(found):

@@ -1,6 +1,6 @@
 """Make the tables of docs/road.md from recorded results: ``python benchmarks/render_road.py``.
 
-Reads road_cpu_intel.json and road_cpu_amd.json (made by ``python benchmarks/road.py --random 1500 --out ...``) and
+Reads road_cpu_intel.json and road_cpu_amd.json (made by ``python benchmarks/road.py --random N --out ...``) and
 road_gpu_h200.json (made by ``python benchmarks/road_gpu.py --out ...``) in benchmarks/results; writes the text between
 the markers ``road:begin`` and ``road:end``, and between ``road-gpu:begin`` and ``road-gpu:end``, of docs/road.md.
 """

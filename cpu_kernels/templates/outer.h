@@ -45,9 +45,13 @@ enum { OVERLAPS = 1 };
 #define MASKED(j) (partial && (j) == NV - 1 && !(OVERLAPS && NV > 1))
 #define COLUMN(j) (OVERLAPS && partial && NV > 1 && (j) == NV - 1 ? (NV - 2) * LANES + lanes : (j) * LANES)
 
-/* Where accumulators, row of B and one broadcast take all sixteen registers of a ymm kernel, gcc would read the row as
- * the memory operand of every multiply-add: 13 loads for the 12 multiply-adds of 4x24, not 7. */
+/* Where accumulators, row of B and one broadcast take all sixteen ymm registers, gcc would read the row as the memory
+ * operand of every multiply-add: 13 loads for the 12 multiply-adds of 4x24, not 7. Arm has no such operands. */
+#ifdef __x86_64__
 enum { KEEPS_ROW = NV_MAX == 3 };
+#else
+enum { KEEPS_ROW = 0 };
+#endif
 
 /* One step of k: a row of B, and each element of a column of A, `ahead` elements past the pointers to its rows. */
 #define STEP(acc, ahead)                                                                                               \

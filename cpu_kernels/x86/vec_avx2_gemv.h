@@ -17,7 +17,8 @@ NOINLINE __m128i first_bytes(const void *p, int n)
         memcpy(&last, from + n - 4, 4);
         low = first | (uint64_t)last << 8 * (n - 4);
     } else {
-        for (int i = 0; i < n; i++) low |= (uint64_t)(uint8_t)from[i] << 8 * i;
+        const uint8_t *byte = p; /* without a loop over n: the middle byte is the first or the last one where n < 3 */
+        if (n > 0) low = byte[0] | (uint64_t)byte[n / 2] << n / 2 * 8 | (uint64_t)byte[n - 1] << (n - 1) * 8;
     }
     return _mm_set_epi64x((int64_t)high, (int64_t)low);
 }
