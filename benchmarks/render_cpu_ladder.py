@@ -1,7 +1,7 @@
 """Make the figures of docs/cpu_ladder.md and the chart: ``python benchmarks/render_cpu_ladder.py``.
 
 Reads benchmarks/results/ladder_cpu_amd.json (made by ``python benchmarks/cpu_ladder.py --out ...``); writes
-ladder_cpu_amd.png there, and in docs/cpu_ladder.md the text between the markers ``bench:begin`` and ``bench:end`` and
+ladder_cpu_amd.svg there, and in docs/cpu_ladder.md the text between the markers ``bench:begin`` and ``bench:end`` and
 that between ``rung:NAME`` and ``/rung``.
 """
 
@@ -47,7 +47,7 @@ def overview(document: dict[str, Any]) -> str:
             "",
             *counts(rows),
             "",
-            f"![the CPU ladder](../benchmarks/results/{NAME}.png)",
+            f"![the CPU ladder](../benchmarks/results/{NAME}.svg)",
         ]
     )
 
@@ -120,7 +120,7 @@ def main() -> None:
     rows = [row for row in record.read(NAME)["rows"] if row["size"] in CHART_SIZES]
     named = [{**row, "name": f"{row['name']}, {row['threads']} threads"} if row["threads"] > 1 else row for row in rows]
     last = sorted(named, key=lambda row: row["number"] is None)
-    plots.ladder_bars([SimpleNamespace(**row) for row in last], record.RESULTS / f"{NAME}.png", "GFLOP/s")
+    plots.ladder_bars([SimpleNamespace(**row) for row in last], record.RESULTS / f"{NAME}.svg", "GFLOP/s")
 
 
 if __name__ == "__main__":
