@@ -66,8 +66,6 @@ RECORDED = recorded()
 def tiles():
     for thing in (*pysimd.kernels(), *pysimd.rungs()):
         yield thing.name, tile_drawing.tile(thing)
-    eight = tile_drawing.tile(pysimd.kernel("avx2_f32_outer_8x8"))
-    yield "any length", replace(eight, kernel="sve_f32_outer_8x2vl", vectors=2, width=4)
 
 
 TILES = dict(tiles())
