@@ -51,13 +51,15 @@ def inside(box, area):
 
 
 def recorded():
+    """Drawings of all records by the name of their file."""
+    before = set(sys.modules)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(BENCHMARKS))
-        patch.setattr(sys, "modules", dict(sys.modules))  # other tests do not see these modules
         modules = [importlib.import_module(path.stem) for path in sorted(BENCHMARKS.glob("render*.py"))]
-        return {
-            name: made for module in modules if hasattr(module, "pictures") for name, made in module.pictures().items()
-        }
+    for name in set(sys.modules) - before:  # other tests do not see the scripts
+        if (BENCHMARKS / f"{name}.py").exists():
+            del sys.modules[name]
+    return {name: x for module in modules if hasattr(module, "pictures") for name, x in module.pictures().items()}
 
 
 RECORDED = recorded()
