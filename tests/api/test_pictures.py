@@ -1,6 +1,5 @@
 """Pictures: no text covers another or is crossed by a line, every text is readable; SVG and PNG are one drawing."""
 
-import importlib
 import itertools
 import math
 import random
@@ -8,10 +7,10 @@ import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from benchmark_scripts import BENCHMARKS, importable
 
 import pysimd
 from pysimd.bench import peaks
@@ -19,7 +18,6 @@ from pysimd.report import bars, drawing, plots, rooflines, tile_drawing
 from pysimd.report.axes import Axis, label
 from pysimd.report.drawing import Box, Dot, Drawing, Line, Rectangle, Text
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -52,14 +50,9 @@ def inside(box, area):
 
 def recorded():
     """Drawings of all records by the name of their file."""
-    before = set(sys.modules)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(BENCHMARKS))
-        modules = [importlib.import_module(path.stem) for path in sorted(BENCHMARKS.glob("render*.py"))]
-    for name in set(sys.modules) - before:  # other tests do not see the scripts
-        if (BENCHMARKS / f"{name}.py").exists():
-            del sys.modules[name]
-    return {name: x for module in modules if hasattr(module, "pictures") for name, x in module.pictures().items()}
+    with importable() as imported:
+        modules = [imported(path.stem) for path in sorted(BENCHMARKS.glob("render*.py"))]
+        return {name: x for module in modules if hasattr(module, "pictures") for name, x in module.pictures().items()}
 
 
 RECORDED = recorded()
