@@ -14,7 +14,8 @@ from typing import Any
 
 import record
 
-from pysimd.report import plots
+from pysimd.report import bars
+from pysimd.report.drawing import Drawing
 
 PAGE = record.ROOT / "docs" / "cpu_ladder.md"
 NAME = "ladder_cpu_amd"
@@ -115,12 +116,17 @@ def rendered(page: str) -> str:
     )
 
 
-def main() -> None:
-    PAGE.write_text(rendered(PAGE.read_text()))
+def pictures() -> dict[str, Drawing]:
+    """Drawings by the name of their file."""
     rows = [row for row in record.read(NAME)["rows"] if row["size"] in CHART_SIZES]
     named = [{**row, "name": f"{row['name']}, {row['threads']} threads"} if row["threads"] > 1 else row for row in rows]
     last = sorted(named, key=lambda row: row["number"] is None)
-    plots.ladder_bars([SimpleNamespace(**row) for row in last], record.RESULTS / f"{NAME}.svg", "GFLOP/s")
+    return {f"{NAME}.svg": bars.ladder([SimpleNamespace(**row) for row in last], "GFLOP/s")}
+
+
+def main() -> None:
+    PAGE.write_text(rendered(PAGE.read_text()))
+    record.draw(pictures())
 
 
 if __name__ == "__main__":

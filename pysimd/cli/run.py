@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pysimd import dtypes, operands, registry
+from pysimd.bench import tiles
 from pysimd.bench.calls import timed_call
 from pysimd.bench.data import random_operands
 from pysimd.bench.verify import Verified, verify
@@ -19,6 +20,9 @@ from pysimd.errors import DTypeError, OptionError
 from pysimd.microkernel import MicroKernel
 from pysimd.report.text import table
 from pysimd.simulator import TARGETS
+
+_TILE_SECONDS = 0.02
+"""Time given to the tile in cache, and to its peak, as in ``ratio --measure``."""
 
 HELP = "run one kernel on .npy files or on seeded random input, time it and check it"
 
@@ -61,6 +65,7 @@ def execute(options) -> int:
     run = timed_call(kernel, given.a, given.b, given.c, seconds=options.seconds)
     macs = run.products * kernel.mr * kernel.nr * given.a.shape[-1]
     best, median = (2 * macs / ns for ns in (run.times.best_ns, run.times.median_ns))
+    tile = tiles.tile_speed(kernel, seconds=min(options.seconds, _TILE_SECONDS))
     fields = {
         "products": run.products,
         "calls": run.times.calls,
@@ -69,14 +74,20 @@ def execute(options) -> int:
         "median_ns_per_product": run.median_ns_per_product,
         "best_gflops": best,
         "median_gflops": median,
+        "tile_gflops": tile.gflops,
+        "tile_peak_gflops": tile.peak_gflops,
     }
     unit = operations_unit(kernel.types)
     threads = "" if run.threads is None else f", {run.threads} thread{'s' * (run.threads != 1)}"
     lines = [
         f"time     best {run.best_ns_per_product:.2f} ns, median {run.median_ns_per_product:.2f} ns per product "
         f"({run.times.calls} calls of {run.products} products{threads})",
-        f"speed    best {best:.1f} {unit}, median {median:.1f} {unit}",
+        f"speed    best {best:.1f} {unit}, median {median:.1f} {unit}: whole calls, which read and pack their operands",
     ]
+    if tile.gflops is not None:
+        share = "" if tile.percent_of_peak is None else f", {tile.percent_of_peak:.0f} % of the peak"
+        where = "on packed panels in cache, as `pysimd ratio --measure` times it"
+        lines.append(f"tile     {tile.gflops:.1f} {unit}{share}: {where}")
     return _finish(options, given, run.result, fields, lines, [])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -21,8 +20,7 @@ class Tile:
 
     Attributes:
         kernel, form, mr, nr, k_group: as of the kernel; of a rung its name, and the tile of ``lanes`` threads.
-        vectors: vectors in a row of C, where the machine says how long a vector is (the tile is named 8x2vl), and
-            ``nr`` is that of this machine; else None.
+        vectors: vectors in a row of C where their length is the processor's (the tile is named 8x2vl); else None.
         holder: what holds C: ``vector registers``, ``registers of a thread``, ...
         width: elements of C in one holder, along a row and on into the next rows; None where it is not known.
         step: sentences on one step of k.
@@ -77,13 +75,12 @@ _MOST_ROWS = _MOST_COLUMNS = 32
 def tile(kernel: MicroKernel | Rung, counted: dict[str, Any] | None = None, uncounted_reason: str = "") -> Tile:
     """The register tile of a kernel or a rung; ``counted`` and ``uncounted_reason`` as in ``Tile``."""
     if isinstance(kernel, Rung):
-        form, mr, nr, k_group = kernel.form, kernel.tm, kernel.tn, 1
+        form, mr, nr, k_group, vectors = kernel.form, kernel.tm, kernel.tn, 1, None
         holder, width = _held_by_rung(kernel, counted)
     else:
         form, mr, nr, k_group = kernel.form, kernel.mr, kernel.nr, kernel.k_group
+        vectors = None if kernel.mr_vl else kernel.nr_vl or None
         holder, width = _held(kernel, counted)
-    scalable = re.search(r"x(\d*)vl$", kernel.name)
-    vectors = int(scalable[1] or 1) if scalable else None
     return Tile(
         kernel=kernel.name,
         form=form,
@@ -114,6 +111,8 @@ def _held(kernel: MicroKernel, counted: dict[str, Any] | None) -> tuple[str, int
     if kernel.form in ("wmma", "mfma"):
         lanes = 32 if kernel.backend == "cuda" or kernel.form == "wmma" else 64
         return f"registers of {lanes} threads", None
+    if kernel.mr_vl:
+        return "ZA tiles of VL x VL elements", None
     if kernel.form == "gemv":
         return "vector registers", 1
     if kernel.form == "inner":
@@ -178,7 +177,7 @@ def title(drawn: Tile) -> str:
     holder = drawn.holder.replace("registers", "register") if drawn.holders == 1 else drawn.holder
     each = _several(drawn.width, "element")
     if drawn.vectors:
-        return f"{drawn.kernel}: C in {drawn.holders} {holder} of VL elements, here {drawn.width}"
+        return f"{drawn.kernel}: C in {drawn.holders} {holder} of VL elements, drawn for VL = {drawn.width}"
     return f"{drawn.kernel}: C in {drawn.holders} {holder}, {each} in each"
 
 

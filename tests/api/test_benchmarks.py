@@ -1,15 +1,12 @@
 """The scripts of benchmarks/: they start without a GPU, and the pages show what is recorded."""
 
-import importlib
 import importlib.util
 import json
-import sys
-from pathlib import Path
 
 import pytest
+from benchmark_scripts import BENCHMARKS, importable
 from process import output_of
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 RENDERERS = sorted(path.stem for path in BENCHMARKS.glob("render*.py"))
 SCRIPTS = sorted(
     path.stem for path in BENCHMARKS.glob("*.py") if path.stem not in ("peers", "record") and path.stem not in RENDERERS
@@ -26,11 +23,10 @@ def test_help(name):
 
 
 @pytest.fixture
-def scripts(monkeypatch):
+def scripts():
     """``scripts(name)``: a script as a module."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    monkeypatch.setattr(sys, "modules", dict(sys.modules))  # other tests do not see these modules
-    return importlib.import_module
+    with importable() as imported:
+        yield imported
 
 
 @pytest.mark.parametrize("name", RENDERERS)

@@ -13,6 +13,7 @@ import pysimd
 from pysimd import dtypes
 from pysimd.bench import matmul, verify
 from pysimd.bench.data import random_array
+from pysimd.bench.tiles import Speed
 from pysimd.cli import command as cli
 from pysimd.cli import output, ratio, report, run, show
 
@@ -177,9 +178,26 @@ def test_run_as_text(pysimd_cli, name, unit):
     code, out, _ = pysimd_cli("run", name, "--batch", 2, *QUICK)
     assert code == 0
     labels = [line.split()[0] for line in out.splitlines()]
-    assert labels == ["kernel", "input", "a", "b", "c", "result", "time", "speed", "error"]
+    assert labels == ["kernel", "input", "a", "b", "c", "result", "time", "speed", "tile", "error"]
     assert unit in out
     assert "holds" in out or "exact" in out
+
+
+def test_run_has_the_speed_of_the_tile_as_ratio_measures_it(document, monkeypatch):
+    """The same function measures both."""
+    asked = []
+
+    def tile_speed(kernel, **options):
+        asked.append((kernel.name, options))
+        return Speed(gflops=12.5, peak_gflops=25.0, peak_gloads_per_s=1.0, peak_load_gbytes_per_s=1.0)
+
+    monkeypatch.setattr("pysimd.bench.tiles.tile_speed", tile_speed)
+    name = "generic_f32_outer_4x4"
+    ran = document("run", name, "--batch", 3, "--seconds", "0.05")
+    (row,) = document("ratio", name, "--measure")["rows"]
+    assert ran["tile_gflops"] == row["gflops"] == 12.5
+    assert ran["tile_peak_gflops"] == row["peak_gflops"] == 25.0
+    assert asked == [(name, {"seconds": 0.02})] * 2
 
 
 def test_run_the_same_seed_gives_the_same_result(pysimd_cli, tmp_path):

@@ -1,6 +1,5 @@
 """Pictures: no text covers another or is crossed by a line, every text is readable; SVG and PNG are one drawing."""
 
-import importlib
 import itertools
 import math
 import random
@@ -8,10 +7,10 @@ import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from benchmark_scripts import BENCHMARKS, importable
 
 import pysimd
 from pysimd.bench import peaks
@@ -19,7 +18,6 @@ from pysimd.report import bars, drawing, plots, rooflines, tile_drawing
 from pysimd.report.axes import Axis, label
 from pysimd.report.drawing import Box, Dot, Drawing, Line, Rectangle, Text
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -51,13 +49,10 @@ def inside(box, area):
 
 
 def recorded():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(BENCHMARKS))
-        patch.setattr(sys, "modules", dict(sys.modules))  # other tests do not see these modules
-        modules = [importlib.import_module(path.stem) for path in sorted(BENCHMARKS.glob("render*.py"))]
-        return {
-            name: made for module in modules if hasattr(module, "pictures") for name, made in module.pictures().items()
-        }
+    """Drawings of all records by the name of their file."""
+    with importable() as imported:
+        modules = [imported(path.stem) for path in sorted(BENCHMARKS.glob("render*.py"))]
+        return {name: x for module in modules if hasattr(module, "pictures") for name, x in module.pictures().items()}
 
 
 RECORDED = recorded()
@@ -66,8 +61,6 @@ RECORDED = recorded()
 def tiles():
     for thing in (*pysimd.kernels(), *pysimd.rungs()):
         yield thing.name, tile_drawing.tile(thing)
-    eight = tile_drawing.tile(pysimd.kernel("avx2_f32_outer_8x8"))
-    yield "any length", replace(eight, kernel="sve_f32_outer_8x2vl", vectors=2, width=4)
 
 
 TILES = dict(tiles())

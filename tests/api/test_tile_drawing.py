@@ -1,6 +1,5 @@
 """``pysimd show``: a drawing shows the tile that the file of the kernel describes."""
 
-import copy
 import re
 import xml.etree.ElementTree as ElementTree
 
@@ -42,7 +41,7 @@ def test_every_kernel_is_drawn(kernel):
     root = ElementTree.fromstring(drawing.svg(tile_drawing.drawing(drawn)))
     rectangles = [x.get("class") for x in root.iter(f"{SVG}rect")]
     assert rectangles.count("a") == kernel.mr
-    assert rectangles.count("b") == kernel.nr
+    assert rectangles.count("b") == (drawn.vectors or kernel.nr)
     assert sum(x in "cd" for x in rectangles) >= (1 if drawn.width is None else drawn.holders)
     right, bottom = float(root.get("width")), float(root.get("height"))
     for x in root.iter(f"{SVG}rect"):
@@ -84,21 +83,25 @@ def test_every_rung_is_drawn(rung):
     assert rectangles.count("b") * drawn.scale == rung.tn
 
 
-@pytest.mark.parametrize(("name", "nr", "vectors", "width"), [("8x2vl", 8, 2, 4), ("4xvl", 16, 1, 16)])
-def test_a_tile_of_vectors_of_any_length(name, nr, vectors, width):
-    """Of a kernel that is named by vectors, where ``nr`` is that of this machine."""
-    kernel = copy.copy(pysimd.kernel("avx2_f32_outer_8x8"))
-    fields = {key: getattr(kernel, key) for key in kernel.__dataclass_fields__}
-    mr = int(name[0])
-    drawn = tile_drawing.tile(pysimd.MicroKernel(**fields | {"name": f"sve_f32_outer_{name}", "mr": mr, "nr": nr}))
-    assert (drawn.vectors, drawn.width, drawn.holders) == (vectors, width, mr * vectors)
+@pytest.mark.parametrize("kernel", [k for k in pysimd.kernels() if k.nr_vl and not k.mr_vl], ids=lambda k: k.name)
+def test_a_tile_of_vectors_of_any_length(kernel):
+    drawn = tile_drawing.tile(kernel)
+    holders, width = kernel.mr * kernel.nr_vl, kernel.nr // kernel.nr_vl
+    assert (drawn.vectors, drawn.width, drawn.holders) == (kernel.nr_vl, width, holders)
     text = tile_drawing.text(drawn)
-    assert f"C in {mr * vectors} vector registers of VL elements, here {width}" in text
-    assert f"B: row k, {vectors} vector{'s' * (vectors > 1)} of VL elements" in text
-    assert f" c{mr * vectors - 1} " in text
+    assert f"C in {holders} vector registers of VL elements, drawn for VL = {width}" in text
+    assert f"B: row k, {kernel.nr_vl} vector{'s' * (kernel.nr_vl > 1)} of VL elements" in text
+    assert f" c{holders - 1} " in text
     rectangles = [x for x in tile_drawing.drawing(drawn).shapes if isinstance(x, drawing.Rectangle)]
-    assert [x.kind for x in rectangles].count("b") == vectors
-    assert sum(x.kind in "cd" for x in rectangles) == mr * vectors
+    assert sum(x.kind in "cd" for x in rectangles) == holders
+
+
+@pytest.mark.parametrize("kernel", [k for k in pysimd.kernels() if k.mr_vl], ids=lambda k: k.name)
+def test_a_tile_of_a_matrix_of_vectors(kernel):
+    drawn = tile_drawing.tile(kernel)
+    assert "C in ZA tiles of VL x VL elements" in tile_drawing.text(drawn)
+    rectangles = [x for x in tile_drawing.drawing(drawn).shapes if isinstance(x, drawing.Rectangle)]
+    assert sum(x.kind in "cd" for x in rectangles) == 1
 
 
 def test_without_a_disassembler_it_says_so(monkeypatch):
