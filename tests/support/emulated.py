@@ -98,13 +98,13 @@ def compiler(architecture: str) -> list[str]:
 
 
 def objects(architecture: str, folder: Path) -> list[Path]:
-    """Every C file of the kernels and of core/, but for the door to Python, compiled without a warning."""
+    """Every C file of the kernels and of the extension, but for the door to Python, compiled without a warning."""
     jobs = [
         (Path(x), [*targets.FLAGS, *targets.TARGETS[target][1]])
         for target in targets.built_on(architecture)
         for x in targets.sources(SOURCES, target)
     ]
-    jobs += [(SOURCES / "core" / f"{name}.c", build_cffi.FLAGS) for name in build_cffi.DISPATCHER if name != "door"]
+    jobs += [(SOURCES.parent / name, build_cffi.FLAGS) for name in build_cffi.SOURCES if not name.endswith("door.c")]
     jobs += [(SOURCES / "ladder" / f"{name}.c", build_cffi.FLAGS) for name in build_cffi.RUNGS]
     jobs.append((Path(__file__).parents[1] / "cross" / "run_cases.c", build_cffi.FLAGS))
     found, running = [], []
