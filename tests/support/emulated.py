@@ -131,7 +131,7 @@ def built(architecture: str, folder: Path) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not program.exists():
             into = folder / f"objects-{architecture}"
-            into.mkdir()
+            into.mkdir(exist_ok=True)
             parts = map(str, objects(architecture, into))
             link = [*compiler(architecture), "-static", f"--ld-path={toolchain().lld[0]}", "-pthread"]
             subprocess.run([*link, *parts, "-o", str(into / "program")], check=True)
