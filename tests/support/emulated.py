@@ -105,7 +105,6 @@ def objects(architecture: str, folder: Path) -> list[Path]:
         for x in targets.sources(SOURCES, target)
     ]
     jobs += [(SOURCES.parent / name, build_cffi.FLAGS) for name in build_cffi.SOURCES if not name.endswith("door.c")]
-    jobs += [(SOURCES / "ladder" / f"{name}.c", build_cffi.FLAGS) for name in build_cffi.RUNGS]
     jobs.append((Path(__file__).parents[1] / "cross" / "run_cases.c", build_cffi.FLAGS))
     found, running = [], []
     for source, flags in jobs:
