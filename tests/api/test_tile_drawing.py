@@ -42,7 +42,7 @@ def test_every_kernel_is_drawn(kernel):
     root = ElementTree.fromstring(drawing.svg(tile_drawing.drawing(drawn)))
     rectangles = [x.get("class") for x in root.iter(f"{SVG}rect")]
     assert rectangles.count("a") == kernel.mr
-    assert rectangles.count("b") == kernel.nr
+    assert rectangles.count("b") == (kernel.nr_vl or kernel.nr)
     assert sum(x in "cd" for x in rectangles) >= (1 if drawn.width is None else drawn.holders)
     right, bottom = float(root.get("width")), float(root.get("height"))
     for x in root.iter(f"{SVG}rect"):
