@@ -16,6 +16,7 @@ DISPATCHER = (
     *("measure", "cost", "api", "door", "ladder"),
 )
 RUNGS = re.findall(r"^LOOPS\((\w+)", Path(HERE, "ladder.inc").read_text(), re.MULTILINE)
+SOURCES = [*(f"{HERE}/core/{name}.c" for name in DISPATCHER), *(f"{HERE}/ladder/{name}.c" for name in RUNGS)]
 FLAGS = ["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-ffp-contract=off", "-pthread"]
 
 ffi = FFI()
@@ -121,7 +122,7 @@ ffi.cdef(
 ffi.set_source(
     "pysimd._cpu",
     '#include "core/caches.h"\n#include "core/driver.h"\n#include "core/ladder.h"\n#include "core/measure.h"\n',
-    sources=[*(f"{HERE}/core/{name}.c" for name in DISPATCHER), *(f"{HERE}/ladder/{name}.c" for name in RUNGS)],
+    sources=SOURCES,
     include_dirs=[HERE, np.get_include()],
     # Without this an edited kernel would leave the old extension in build/.
     depends=sorted(str(path) for pattern in ("*.c", "*.h", "*.inc") for path in Path(HERE).rglob(pattern)),

@@ -102,7 +102,8 @@ def expected(machine, types: str, bound: str) -> list[str]:
     allowed = [t for t in machine.runs if cpu_table.TARGETS.index(t) <= cpu_table.TARGETS.index(bound)]
     rows = [row for row in cpu_table.rows() if row.types == cpu_table.TYPES[types] and row.dispatch]
     rows = [row for row in rows if cpu_table.TARGETS[row.target] in allowed]
-    best = [min((r for r in rows if n <= r.dispatch), key=lambda r: (-r.target, r.dispatch)) for n in range(71)]
+    ranges = [[row for row in rows if row.dispatch_from <= n <= row.dispatch] for n in range(71)]
+    best = [min(some, key=lambda row: (-row.target, row.dispatch)) for some in ranges]
     return [cpu_table.text(row.name) for row in best]
 
 

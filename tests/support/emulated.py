@@ -98,14 +98,13 @@ def compiler(architecture: str) -> list[str]:
 
 
 def objects(architecture: str, folder: Path) -> list[Path]:
-    """Every C file of the kernels and of core/, but for the door to Python, compiled without a warning."""
+    """Every C file of the kernels and of the extension, but for the door to Python, compiled without a warning."""
     jobs = [
         (Path(x), [*targets.FLAGS, *targets.TARGETS[target][1]])
         for target in targets.built_on(architecture)
         for x in targets.sources(SOURCES, target)
     ]
-    jobs += [(SOURCES / "core" / f"{name}.c", build_cffi.FLAGS) for name in build_cffi.DISPATCHER if name != "door"]
-    jobs += [(SOURCES / "ladder" / f"{name}.c", build_cffi.FLAGS) for name in build_cffi.RUNGS]
+    jobs += [(SOURCES.parent / name, build_cffi.FLAGS) for name in build_cffi.SOURCES if not name.endswith("door.c")]
     jobs.append((Path(__file__).parents[1] / "cross" / "run_cases.c", build_cffi.FLAGS))
     found, running = [], []
     for source, flags in jobs:
@@ -131,7 +130,7 @@ def built(architecture: str, folder: Path) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not program.exists():
             into = folder / f"objects-{architecture}"
-            into.mkdir()
+            into.mkdir(exist_ok=True)
             parts = map(str, objects(architecture, into))
             link = [*compiler(architecture), "-static", f"--ld-path={toolchain().lld[0]}", "-pthread"]
             subprocess.run([*link, *parts, "-o", str(into / "program")], check=True)
