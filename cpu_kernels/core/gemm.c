@@ -540,11 +540,11 @@ int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *product)
     team t = {&j, threads, j.b};
     pysimd_work work;
     if (by_products)
-        work = (pysimd_work){&j, 1, items_of_products, run_products};
+        work = (pysimd_work){&j, 1, items_of_products, run_products, &j.stop};
     else if (p.by_strips)
-        work = (pysimd_work){&t, p.batch, items_of_strips, run_strips};
+        work = (pysimd_work){&t, p.batch, items_of_strips, run_strips, &j.stop};
     else
-        work = (pysimd_work){&t, p.batch * blocks_of_product(&p) + 1, items_of_blocks, run_blocks};
+        work = (pysimd_work){&t, p.batch * blocks_of_product(&p) + 1, items_of_blocks, run_blocks, &j.stop};
     pysimd_run(&work, threads, product->woken);
     give_back(memory);
     return j.stop ? PYSIMD_INTERRUPTED : 0;

@@ -49,10 +49,12 @@ typedef struct {
     _Alignas(CACHE_LINE) _Atomic int64_t ended; /* items of this phase */
 } call;
 
+static int stopped(const pysimd_work *w) { return w->stop && atomic_load(w->stop); }
+
 static void take_items(call *c, int thread)
 {
     const pysimd_work *w = c->work;
-    for (;;) {
+    while (!stopped(w)) {
         const int64_t next = atomic_fetch_add(&c->next, 1);
         const int64_t phase = next >> ITEM_BITS, item = next & (PYSIMD_MAX_ITEMS - 1);
         if (phase >= w->phases) return;
@@ -64,14 +66,14 @@ static void take_items(call *c, int thread)
                 atomic_store(&c->next, (phase + 1) << ITEM_BITS);
             }
         } else {
-            for (int spins = 0; atomic_load(&c->next) >> ITEM_BITS == phase;) wait_a_little(&spins);
+            for (int spins = 0; atomic_load(&c->next) >> ITEM_BITS == phase && !stopped(w);) wait_a_little(&spins);
         }
     }
 }
 
 static void run_alone(const pysimd_work *w)
 {
-    for (int64_t phase = 0; phase < w->phases; phase++) {
+    for (int64_t phase = 0; phase < w->phases && !stopped(w); phase++) {
         const int64_t items = w->items(w->context, phase);
         for (int64_t item = 0; item < items; item++) w->run(w->context, 0, phase, item);
     }

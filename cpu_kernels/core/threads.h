@@ -2,6 +2,7 @@
 #ifndef PYSIMD_THREADS_H
 #define PYSIMD_THREADS_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 enum {
@@ -16,6 +17,7 @@ typedef struct {
     int64_t phases;
     int64_t (*items)(void *context, int64_t phase); /* in a phase: 1 or more */
     void (*run)(void *context, int thread, int64_t phase, int64_t item); /* thread: 0, the caller's, to threads - 1 */
+    _Atomic int *stop; /* NULL, or what `run` makes nonzero: items that have not begun are left out */
 } pysimd_work;
 
 /* Runs all items, on at most `threads` threads, of which the calling one is the first. Threads that sleep are woken for

@@ -238,7 +238,7 @@ def test_fork(rng):
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 @pytest.mark.parametrize(
     "call",
-    ["pysimd.matmul(a[:, :200000], b[:200000], threads=2)", "tile.bind(a[:4], b[:, :4], np.zeros((4, 4), 'f4'))()"],
+    ["pysimd.matmul(a, b, threads=2)", "tile.bind(a[:4], b[:, :4], np.zeros((4, 4), 'f4'))()"],
 )
 def test_ctrl_c(call):
     """Within a second, in a product that would take very long; all threads end with it."""
