@@ -11,11 +11,11 @@ import pysimd
 
 TIMES = """
 import time
-t0 = time.perf_counter()
+t0 = time.process_time()
 import numpy, cffi, _cffi_backend, json, difflib, importlib.resources
-t1 = time.perf_counter()
+t1 = time.process_time()
 import pysimd
-print(t1 - t0, time.perf_counter() - t1)
+print(t1 - t0, time.process_time() - t1)
 """
 
 
@@ -33,12 +33,10 @@ def test_listing_backends_and_kernels_imports_no_cupy_where_there_is_none():
 
 @pytest.mark.skipif(QUICK or bool(RUNNER), reason="no times in an emulator")
 def test_import_time():
-    """The best of several runs, since other processes may be busy: 0.05 s beyond NumPy, cffi and the standard library,
-    and less than these take."""
+    """Time of the processor, the best of several runs: at most half of what NumPy, cffi and the standard library take.
+    Ratios bear a machine that is busy with other things; a bound in seconds does not."""
     pairs = [tuple(map(float, output_of("-c", TIMES).split())) for _ in range(7)]
-    own = min(own for _, own in pairs)
-    assert own < 0.05, pairs
-    assert own < min(others for others, _ in pairs), pairs
+    assert min(own for _, own in pairs) < min(others for others, _ in pairs) / 2, pairs
 
 
 def test_backends():

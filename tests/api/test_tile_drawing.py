@@ -7,10 +7,15 @@ import pytest
 
 import pysimd
 from pysimd.cli import show
-from pysimd.inspection import x86
+from pysimd.inspection import compiled, x86
 from pysimd.report import drawing, tile_drawing
 
-CPU = [kernel for kernel in pysimd.kernels("cpu") if kernel.form == "outer" and not kernel.nr_vl]
+CPU = [
+    pytest.param(kernel, marks=pytest.mark.skipif(bool(reason), reason=reason or "nothing"), id=kernel.name)
+    for kernel in pysimd.kernels("cpu")
+    if kernel.form == "outer" and not kernel.nr_vl
+    for reason in [compiled.missing() if compiled.is_read(kernel) else x86.missing()]
+]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -19,8 +24,7 @@ def counted(kernel):
     return tile_drawing.tile(kernel, pysimd.inspect(kernel).counts())
 
 
-@pytest.mark.skipif(bool(x86.missing()), reason=x86.missing() or "nothing")
-@pytest.mark.parametrize("kernel", CPU, ids=lambda k: k.name)
+@pytest.mark.parametrize("kernel", CPU)
 def test_registers_of_c_are_those_of_the_file(kernel):
     drawn = counted(kernel)
     assert drawn.holders == int(re.match(r"(\d+) accumulators?", drawn.file["regs"])[1])
