@@ -264,7 +264,7 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     _Alignas(64) char local[ON_STACK];
     d.whole.scratch = all <= ON_STACK ? local : aligned_alloc(64, (size_t)all);
     if (!d.whole.scratch) return -1;
-    pysimd_run(&(pysimd_work){&d, 1, parts_of, run_part}, threads, product->woken);
+    pysimd_run(&(pysimd_work){.context = &d, .phases = 1, .items = parts_of, .run = run_part}, threads, product->woken);
     if (d.whole.scratch != local) free(d.whole.scratch);
     return 0;
 }
