@@ -9,6 +9,9 @@ from pathlib import Path
 RUNNER = shlex.split(os.environ.get("PYSIMD_TEST_RUNNER", ""))
 """Words before the interpreter: an emulator's children would otherwise run on the real processor."""
 
+SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "")
+"""The sanitizers' checks are in the machine code, which takes several times as long."""
+
 SUPPORT = Path(__file__).parent
 
 
