@@ -363,7 +363,7 @@ static int interrupted(void *context)
     PyEval_RestoreThread(s->state);
     const int raised = PyErr_CheckSignals() != 0; /* in the main thread; 0 in others */
     s->state = PyEval_SaveThread();
-    s->next = now + SIGNALS_EVERY_NS;
+    s->next = now_ns() + SIGNALS_EVERY_NS; /* handlers may have taken longer than that */
     return raised;
 }
 
