@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import time
 
 import dask.array as da
@@ -42,8 +43,7 @@ def larger_than_a_worker(client):
 
 def killed_worker(client):
     """One worker ends in the middle; its nanny starts another, and what it had computed is computed again."""
-    marks = f"/tmp/pysimd-{os.getpid()}"
-    os.makedirs(marks)
+    marks = tempfile.mkdtemp()
 
     def slow(block, block_info=None):
         open(os.path.join(marks, "-".join(map(str, block_info[0]["chunk-location"]))), "a").close()
