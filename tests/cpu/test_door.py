@@ -1,7 +1,9 @@
 """The entry from Python (pysimd._door): every call gives the same bits, the GIL is kept for short work, sizes that do
 not fit are MemoryError, and first use from many threads is safe."""
 
+import contextlib
 import itertools
+import sys
 import threading
 import time
 
@@ -125,8 +127,9 @@ def test_threads_are_not_used_for_few_microseconds(cpu_limits):
 # --- the GIL ---
 
 
-def passed_meanwhile(run) -> int:
-    """Steps of a Python thread while ``run()`` is under way."""
+@contextlib.contextmanager
+def busy_thread():
+    """A Python thread that counts while the block runs; yields the list that holds its count."""
     steps, stop = [0], threading.Event()
 
     def count():
@@ -135,24 +138,32 @@ def passed_meanwhile(run) -> int:
 
     thread = threading.Thread(target=count)
     thread.start()
-    time.sleep(0.01)
-    before = steps[0]
-    run()
-    found = steps[0] - before
-    stop.set()
-    thread.join()
-    return found
+    try:
+        yield steps
+    finally:
+        stop.set()
+        thread.join()
 
 
 @pytest.mark.skipif(QUICK, reason="an emulator has no times")
 def test_the_gil_is_released_for_long_work_and_kept_for_short(cpu_limits, rng):
+    """The interval after which a thread must give the GIL away is longer than the calls, on a slow machine too: the
+    other thread counts only while a call has released the GIL."""
     a = small(rng, 20_000, 16, 16)
     out = np.empty_like(a)
-    cpu_limits(threads=1)
-    released = passed_meanwhile(lambda: pysimd.matmul(a, a, out=out))
-    cpu_limits(threads=1, gil_ns=1e18)
-    kept = passed_meanwhile(lambda: pysimd.matmul(a, a, out=out))
-    assert released > 10 * max(kept, 1)
+    counted = {}
+    interval = sys.getswitchinterval()
+    with busy_thread() as steps:
+        for name, limits in {"released": {}, "kept": {"gil_ns": 1e18}}.items():
+            cpu_limits(threads=1, **limits)
+            sys.setswitchinterval(0.3)
+            time.sleep(0.001)  # the interval begins with the acquisition of the GIL
+            before = steps[0]
+            pysimd.matmul(a, a, out=out)
+            counted[name] = steps[0] - before
+            sys.setswitchinterval(interval)
+    assert counted["kept"] == 0
+    assert counted["released"] > 0
 
 
 @pytest.mark.skipif(QUICK, reason="an emulator has no times")
@@ -160,14 +171,11 @@ def test_a_short_call_does_not_wait_for_another_thread(rng):
     """While another thread is busy, a call that releases the GIL takes 5 ms to acquire it again."""
     a, out = small(rng, 4, 4), np.empty((4, 4), F32)
     times = []
-
-    def run():
+    with busy_thread():
         for _ in range(300):
             start = time.perf_counter_ns()
             pysimd.matmul(a, a, out=out)
             times.append(time.perf_counter_ns() - start)
-
-    passed_meanwhile(run)
     assert np.median(times) < 50_000
 
 
