@@ -140,7 +140,8 @@ def compile_text(text: str, name: str, entry: str, arch: int | str) -> Code:
 
     program = library.createProgram(text, name, (), ())
     library.addNameExpression(program, entry)
-    options = (*nvrtc.OPTIONS, f"-arch=sm_{arch}", f"-I{toolkit() / 'include'}", "-ftz=true")
+    from_cupy = ("--device-as-default-execution-space", "-ftz=true")  # NVRTC 13.0 needs the first for generic lambdas
+    options = (*nvrtc.OPTIONS, f"-arch=sm_{arch}", f"-I{toolkit() / 'include'}", *from_cupy)
     try:
         library.compileProgram(program, options)
     except library.NVRTCError:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from pysimd.backends.cuda import device as cuda_device
+from pysimd.backends.cuda.implementation import INSTANCES
 from pysimd.backends.gpu import implementation, memory, plans, replay
 from pysimd.backends.gpu.plans import COUNTER, SCRATCH, Argument, KernelLaunch, KernelPlan, Slot
 
@@ -28,6 +29,7 @@ class Array:
 
 @pytest.fixture
 def cupy(monkeypatch):
+    INSTANCES.wait()  # its thread imports CuPy for each compilation
     module = fake_cupy.module()
     module.ndarray = lambda shape, dtype: Array(C, shape, dtype=dtype)
     monkeypatch.setitem(sys.modules, "cupy", module)

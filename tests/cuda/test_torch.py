@@ -97,8 +97,8 @@ def test_what_is_refused_the_second_time_too():
     a, b = tensors(torch.float32, (50, 6, 6), (50, 6, 6))
     for _ in range(2):
         pysimd.matmul(a, b)
-        with pytest.raises(pysimd.DTypeError, match="require gradient"):
-            pysimd.matmul(a.clone().requires_grad_(), b)
+        with pytest.raises(pysimd.OptionError, match="gradients"):
+            pysimd.matmul(a.clone().requires_grad_(), b, out=torch.empty_like(a))
         with pytest.raises(pysimd.DTypeError, match="a is on cuda, b is on cpu"):
             pysimd.matmul(a, b.cpu())
         with pytest.raises(pysimd.DTypeError, match="float32 @ float32"):
@@ -109,6 +109,15 @@ def test_what_is_refused_the_second_time_too():
             pysimd.matmul(torch.conj(torch.complex(a, a)).imag, b)
         with pytest.raises(pysimd.OptionError, match="threads"):
             pysimd.matmul(a, b, threads=2)
+
+
+def test_gradients_are_recorded_after_a_plan_was_made():
+    a, b = tensors(torch.float32, (50, 6, 6), (50, 6, 6))
+    for _ in range(3):
+        assert not pysimd.matmul(a, b).requires_grad
+        x = a.clone().requires_grad_()
+        pysimd.matmul(x, b).sum().backward()
+        assert torch.allclose(x.grad, b.sum(-1)[:, None].expand_as(x), atol=1e-5)
 
 
 def test_parameters_are_tensors():
