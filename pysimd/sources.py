@@ -7,6 +7,8 @@ import re
 from functools import cache
 from importlib.resources import files
 
+from pysimd.errors import OptionError
+
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 _LABEL = re.compile(r" \* (per (?:\d+ )?k|\w+) {2,}(.*)")
 
@@ -20,14 +22,20 @@ def read(path: str) -> str | None:
     return file.read_text() if file.is_file() else None
 
 
-def get_include() -> str:
-    """The folder of ``pysimd_api.h`` (and ``pysimd_api.pxd``), for the compilers of C, C++ and Cython.
+def get_include(backend: str = "cpu") -> str:
+    """The folder of the headers for code of one's own.
+
+    ``"cpu"``: ``pysimd_api.h`` (and ``pysimd_api.pxd``), for C, C++ and Cython. ``"cuda"``: ``pysimd_block.cuh``, for
+    NVRTC and nvcc. Raises OptionError for other backends.
 
     >>> from pathlib import Path
     >>> (Path(pysimd.get_include()) / "pysimd_api.h").exists()
     True
     """
-    return str(files("pysimd.cpu_kernels").joinpath("include"))
+    folders = {"cpu": "cpu_kernels", "cuda": "gpu_kernels"}
+    if not isinstance(backend, str) or backend not in folders:
+        raise OptionError(f"backend={backend!r}: headers are there for {', '.join(map(repr, folders))}")
+    return str(files(f"pysimd.{folders[backend]}").joinpath("include"))
 
 
 def with_includes(path: str) -> dict[str, str]:
@@ -86,5 +94,5 @@ def _lines(path: str, seen: set[str]) -> list[str]:
         if include:
             lines += [*_lines(_found(path, include[1]), seen), f'#line {number + 1} "{name}"']
         else:
-            lines.append(line)
+            lines.append("" if line == "#pragma once" else line)
     return lines

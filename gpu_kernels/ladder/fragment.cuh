@@ -2,6 +2,7 @@
  *
  * The TM rows come in groups of 4 that lie GAP apart in the block tile (GAP 4: they are adjacent); columns likewise.
  */
+#pragma once
 #include "gemm.cuh"
 
 /* N elements of a row of shared memory, 16 bytes a load. */

@@ -15,6 +15,7 @@
  * not overlap it. Batch and tiles share grid.x, 2^31 - 1 blocks at most. Every field is 64 bits wide (alpha and beta
  * together): on the host a Gemm is one array of int64.
  */
+#pragma once
 #include "vector.cuh"
 
 /* R is the dimension of an operand that is not k: rows of A, columns of B. The VEC4 layouts are read 16 bytes at a

@@ -1,4 +1,5 @@
 /* panel.cuh: a panel of one operand, from global memory through registers to shared memory. */
+#pragma once
 #include "gemm.cuh"
 
 /* R rows of A, or columns of B, by K steps of k, loaded by THREADS threads. Elements outside the operand are 0 and are

@@ -1,5 +1,6 @@
 /* vector.cuh: integer types, and loads and stores of one and four floats. Only intrinsics that hip_kernels/amd.h
  * defines too are used here. */
+#pragma once
 typedef long long i64;
 typedef unsigned long long u64;
 typedef unsigned int u32;

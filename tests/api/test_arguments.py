@@ -29,7 +29,7 @@ FUNCTIONS = {
          "kernel": KERNEL, "threads": 1},
         {"alpha": ("3",), "beta": ("3",), "out": ("None",), "kernel": ("None",), "threads": ("None", "3")},
     ),
-    "get_include": (pysimd.get_include, {}, {}),
+    "get_include": (pysimd.get_include, {"backend": "cuda"}, {}),
     "inspect": (pysimd.inspect, {"kernel": KERNEL, "target": None}, {"target": ("None",)}),
     "kernel": (pysimd.kernel, {"name": KERNEL.name}, {}),
     "kernels": (
