@@ -3,6 +3,7 @@
 import importlib
 import warnings
 
+import cuda_arrays
 import numpy as np
 import pytest
 
@@ -28,9 +29,24 @@ SHAPES = [
 ]
 
 
+def why_no_gpu() -> str:
+    if not torch.cuda.is_available():
+        return "no NVIDIA GPU that torch can use"
+    return cuda_arrays.WHY_NOT
+
+
 @pytest.fixture(autouse=True)
-def seeded():
+def device(request):
+    """Where tensors are made."""
+    name = getattr(request, "param", "cpu")
     torch.manual_seed(0)
+    torch.set_default_device(name)
+    yield name
+    torch.set_default_device("cpu")
+
+
+on_gpu = (pytest.mark.cuda, pytest.mark.skipif(bool(why_no_gpu()), reason=why_no_gpu() or "nothing"))
+every_device = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=on_gpu)], indirect=True)
 
 
 def tensors(dtype, *shapes, requires_grad=False):
@@ -43,6 +59,7 @@ def close(result, expected, dtype):
     assert ((result.double() - expected.double()).abs() <= bound * (1 + expected.abs())).all()
 
 
+@every_device
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize(("a", "b"), SHAPES, ids=str)
 def test_matmul(a, b, dtype):
@@ -53,6 +70,7 @@ def test_matmul(a, b, dtype):
     close(result, a.double() @ b.double(), dtype)
 
 
+@every_device
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_narrow_results_are_rounded_once(dtype):
     a, b = tensors(dtype, (50, 8, 300), (50, 300, 8))
@@ -65,6 +83,7 @@ def test_narrow_results_are_rounded_once(dtype):
     assert torch.equal(gemm(a, b, c, alpha=0.5, beta=2), exact.to(dtype))
 
 
+@every_device
 def test_integers():
     a = torch.randint(-128, 128, (5, 6), dtype=torch.int8)
     assert torch.equal(matmul(a, a.mT), a.int() @ a.mT.int())
@@ -72,6 +91,7 @@ def test_integers():
     assert torch.equal(matmul(u, a.mT), u.int() @ a.mT.int())
 
 
+@every_device
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("c_shape", [(9, 4, 5), (5,), (4, 1)])
 def test_gemm(dtype, c_shape):
@@ -82,6 +102,7 @@ def test_gemm(dtype, c_shape):
     close(gemm(a.mT, b, torch.full_like(c, torch.nan)), a.mT.double() @ b.double(), dtype)
 
 
+@every_device
 def test_what_does_not_fit_is_refused():
     a, b = tensors(torch.float32, (5, 6), (6, 7))
     for fake in (False, True):
@@ -98,6 +119,7 @@ def test_what_does_not_fit_is_refused():
         gemm(a, b, beta=1.0)
 
 
+@every_device
 @pytest.mark.parametrize(("a", "b"), SHAPES, ids=str)
 def test_gradients_of_matmul(a, b):
     a, b = tensors(torch.float64, a, b, requires_grad=True)
@@ -109,6 +131,7 @@ def test_gradients_of_matmul(a, b):
         torch.testing.assert_close(x, y)
 
 
+@every_device
 @pytest.mark.parametrize("c_shape", [(3, 4, 5), (2, 3, 4, 5), (5,), (4, 1)])
 def test_gradients_of_gemm(c_shape):
     a, b, c = tensors(torch.float64, (3, 4, 6), (6, 5), c_shape, requires_grad=True)
@@ -117,6 +140,7 @@ def test_gradients_of_gemm(c_shape):
     assert torch.autograd.gradgradcheck(call, (a, b, c))
 
 
+@every_device
 def test_gradients_of_narrow_operands_have_their_dtype():
     a, b = tensors(torch.bfloat16, (5, 6), (6, 7), requires_grad=True)
     for dtype in (None, torch.float32):
@@ -125,6 +149,7 @@ def test_gradients_of_narrow_operands_have_their_dtype():
         close(x, b.double().sum(1).expand(5, 6), torch.bfloat16)
 
 
+@every_device
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_opcheck(dtype):
@@ -135,6 +160,7 @@ def test_opcheck(dtype):
     torch.library.opcheck(gemm.default, (a, b))
 
 
+@every_device
 @pytest.mark.parametrize("backend", ["aot_eager", "eager"])
 def test_compiled_without_a_graph_break(backend):
     def layer(x, w, bias):
@@ -149,6 +175,7 @@ def test_compiled_without_a_graph_break(backend):
             torch.testing.assert_close(found, expected)
 
 
+@every_device
 @pytest.mark.parametrize(("a", "b"), [((7, 5, 6), (7, 6, 3)), ((7, 5, 6), (6,)), ((6,), (7, 6, 3)), ((7, 6), (7, 6))])
 def test_vmap(a, b):
     x, y = tensors(torch.float64, a, b)
@@ -160,20 +187,39 @@ def test_vmap(a, b):
     torch.testing.assert_close(torch.vmap(matmul, last)(*moved), expected)
 
 
+@every_device
 def test_vmap_of_gemm():
     a, b, c = tensors(torch.float64, (7, 5, 6), (6, 3), (7, 3))
     found = torch.vmap(lambda a, c: gemm(a, b, c, beta=2.0))(a, c)
     torch.testing.assert_close(found, a @ b + 2 * c[:, None])
 
 
-def test_autocast():
+@every_device
+def test_autocast(device):
     a, b = tensors(torch.float32, (9, 8), (8, 7))
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with torch.autocast(device, dtype=torch.bfloat16):
         assert torch.equal(matmul(a, b), matmul(a.bfloat16(), b.bfloat16()))
         assert matmul(a, b).dtype == (a @ b).dtype == torch.bfloat16
         assert gemm(a, b.half(), torch.zeros(7), beta=1.0).dtype == torch.bfloat16
         assert matmul(a.double(), b.double()).dtype == torch.float64
     assert matmul(a, b).dtype == torch.float32
+
+
+@pytest.mark.parametrize("device", [pytest.param("cuda", marks=on_gpu)], indirect=True)
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_captured_graph(dtype):
+    a, b, c = tensors(dtype, (300, 8, 8), (300, 8, 8), (300, 8, 8))
+    layer = lambda: gemm(matmul(a, b), b, c, beta=1.0)  # noqa: E731
+    for _ in range(3):
+        layer()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = layer()
+    for _ in range(2):
+        a.normal_()
+        result.zero_()
+        graph.replay()
+        assert torch.equal(result, layer())
 
 
 # --- pysimd.matmul and gemm on tensors ---
