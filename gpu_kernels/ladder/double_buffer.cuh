@@ -9,8 +9,8 @@ template <Layout LA, Layout LB, int WM, int WN>
 struct DoubleBuffered {
     static constexpr int BM = 128, BN = 128, BK = 8, TM = 8, TN = 8, THREADS = 256;
     static constexpr int GAP_M = WM / 2, GAP_N = WN / 2;
-    typedef Panel<BM, BK, THREADS, LA> PanelA;
-    typedef Panel<BN, BK, THREADS, LB> PanelB;
+    typedef Panel<BM, BK, THREADS, LA, true> PanelA;
+    typedef Panel<BN, BK, THREADS, LB, true> PanelB;
     static constexpr int SIZE_A = BK * PanelA::PITCH, STAGE = SIZE_A + BK * PanelB::PITCH;
 
     /* Of this thread's first accumulator, in the tile. */

@@ -26,3 +26,14 @@ __device__ inline void write4(float* to, const float* x) { *(uint4*)to = pack(x)
 
 /* To global memory; an intrinsic, because the compiler may split a plain 16-byte store. */
 __device__ inline void store4(float* to, const float* x) { __stwb((uint4*)to, pack(x)); }
+
+/* threadIdx.x, read again at each call: the compiler keeps neither it nor what follows from it in registers. */
+__device__ inline int thread_in_block() {
+#ifdef __CUDA_ARCH__
+    int x;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
+    return x;
+#else
+    return (int)threadIdx.x;
+#endif
+}
