@@ -57,6 +57,17 @@ struct Block {
     static constexpr int THREADS = (T::PRODUCTS * LANES + 31) / 32 * 32;
 };
 
+/* COUNT adjacent elements of each block in global memory, and their place in shared memory. Where COUNT is no multiple
+ * of a 16-byte vector, a block's elements begin up to VECTOR - 1 after a 16-byte boundary; in shared memory they begin as
+ * many after one. */
+template <class Elem, int COUNT>
+struct Range {
+    static constexpr int VECTOR = 16 / sizeof(Elem);
+    static constexpr bool SHIFTED = COUNT % VECTOR != 0;
+    static constexpr int SIZE = SHIFTED ? (COUNT / VECTOR + 2) * VECTOR : COUNT;
+    __device__ static int shift(i64 first) { return SHIFTED ? (int)((u32)first % VECTOR) : 0; }
+};
+
 /* An operand of R x K elements (R is m of A, n of B) in shared memory: ROWS x COLS elements a product, the products
  * without a gap, as in global memory. Padding against bank conflicts makes the asynchronous copy slower than the
  * conflicts would: 3.8 against 4.37 TB/s for 4x4 on an H200. */
@@ -65,7 +76,10 @@ struct SharedOperand {
     static constexpr Layout LAYOUT = Op::LAYOUT;
     static constexpr int R = R_, ROWS = LAYOUT == K_MAJOR ? R : K, COLS = LAYOUT == K_MAJOR ? K : R;
     static constexpr int LD = COLS, STRIDE = ROWS * COLS, STORED = Op::SOURCE == BROADCAST ? 1 : PRODUCTS;
-    static constexpr int VECTOR = 16 / sizeof(Elem), SIZE = (STRIDE * STORED + VECTOR - 1) / VECTOR * VECTOR;
+    typedef Range<Elem, STRIDE * STORED> Elements;
+    static constexpr int SIZE = Elements::SIZE;
+    /* Elements between a 16-byte boundary and product `first`, the first of the block. */
+    __device__ static int shift(i64 first) { return Op::SOURCE == CONTIGUOUS ? Elements::shift(first * STRIDE) : 0; }
 };
 
 /* The product of the block and the first row and column of C that a thread computes. */
@@ -90,11 +104,20 @@ __device__ inline void wait_copies() {
 #endif
 }
 
+/* Applies `one` to the elements, and `vector` to the first elements of 16-byte vectors, of `count` adjacent elements that
+ * begin `shift` after a 16-byte boundary. */
+template <int VECTOR, int THREADS, class One, class Vector>
+__device__ inline void for_each_vector(int count, int shift, One one, Vector vector) {
+    int head = min(count, (VECTOR - shift) % VECTOR), tail = head + (count - head) / VECTOR * VECTOR;
+    for (int x = head + threadIdx.x * VECTOR; x < tail; x += THREADS * VECTOR) vector(x);
+    for (int x = threadIdx.x; x < head; x += THREADS) one(x);
+    for (int x = tail + threadIdx.x; x < count; x += THREADS) one(x);
+}
+
 /* `products` products of SIZE adjacent elements, of the PRODUCTS that a full block has. */
 template <int SIZE, int PRODUCTS, int THREADS, class Elem>
-__device__ inline void copy_contiguous(Elem* shared, const Elem* from, int products) {
+__device__ inline void copy_contiguous(Elem* shared, const Elem* from, int products, int shift) {
     constexpr int VECTOR = 16 / sizeof(Elem), ALL = PRODUCTS * SIZE;
-    int count = products * SIZE;
     if (products == PRODUCTS && ALL % VECTOR == 0) {
 #pragma unroll
         for (int x0 = 0; x0 < ALL / VECTOR; x0 += THREADS) {
@@ -103,7 +126,9 @@ __device__ inline void copy_contiguous(Elem* shared, const Elem* from, int produ
             copy16(shared + x, from + x);
         }
     } else {
-        for (int x = threadIdx.x; x < count; x += THREADS) shared[x] = __ldg(from + x);
+        for_each_vector<VECTOR, THREADS>(
+            products * SIZE, shift, [&](int x) { shared[x] = __ldg(from + x); },
+            [&](int x) { copy16(shared + x, from + x); });
     }
 }
 
@@ -121,7 +146,8 @@ template <class Op, class Shared, int THREADS, class Elem, class Offset>
 __device__ inline void load_operand(Elem* shared, const Elem* from, i64 r_stride, i64 k_stride, i64 first, int products,
                                     Offset offset) {
     if constexpr (Op::SOURCE == CONTIGUOUS)
-        copy_contiguous<Shared::STRIDE, Shared::STORED, THREADS>(shared, from + first * Shared::STRIDE, products);
+        copy_contiguous<Shared::STRIDE, Shared::STORED, THREADS>(shared, from + first * Shared::STRIDE, products,
+                                                                 Shared::shift(first));
     else
         copy_strided<Shared::ROWS, Shared::COLS, THREADS>(
             shared, from, Op::LAYOUT == K_MAJOR ? r_stride : k_stride, Op::LAYOUT == K_MAJOR ? k_stride : r_stride,
@@ -265,11 +291,13 @@ __device__ __forceinline__ void multiply(typename Y::Acc (&acc)[TM][TN], const t
 
 /* Epilogue through shared memory: the C of all products of the block is one contiguous range, stored 16 bytes at a
  * time whatever its rows are. */
-template <class Y, class S, int THREADS, int TM, int TN>
+template <class Y, class S, int PRODUCTS, int THREADS, int TM, int TN>
 __device__ inline void store_staged(const Call& p, typename Y::Out* staged, const typename Y::Acc (&acc)[TM][TN],
                                     ThreadPosition at, i64 first, int products) {
     typedef typename Y::Out Out;
     constexpr int SIZE = S::M * S::N, VECTOR = 16 / sizeof(Out);
+    int shift = Range<Out, PRODUCTS * SIZE>::shift(first * SIZE);
+    staged += shift;
     __syncthreads();
     if (at.active) {
 #pragma unroll
@@ -281,9 +309,9 @@ __device__ inline void store_staged(const Call& p, typename Y::Out* staged, cons
     }
     __syncthreads();
     Out* c = (Out*)p.c + first * SIZE;
-    int count = products * SIZE, vectors = count / VECTOR;
-    for (int x = threadIdx.x; x < vectors; x += THREADS) __stwb((uint4*)c + x, ((const uint4*)staged)[x]);
-    for (int x = vectors * VECTOR + threadIdx.x; x < count; x += THREADS) c[x] = staged[x];
+    for_each_vector<VECTOR, THREADS>(
+        products * SIZE, shift, [&](int x) { c[x] = staged[x]; },
+        [&](int x) { __stwb((uint4*)(c + x), *(const uint4*)(staged + x)); });
 }
 
 /* Epilogue from registers: rows of a contiguous C in vectors, element by element for any strides. */
@@ -313,6 +341,18 @@ __device__ inline void store_direct(const Call& p, const typename Y::Acc (&acc)[
     }
 }
 
+/* The shared memory of a block: static up to what every device has, dynamic beyond. */
+template <int BYTES>
+__device__ inline unsigned char* shared_memory() {
+    if constexpr (BYTES <= 48 << 10) {
+        __shared__ __align__(16) unsigned char shared[BYTES];
+        return shared;
+    } else {
+        extern __shared__ __align__(16) unsigned char dynamic_shared[];
+        return dynamic_shared;
+    }
+}
+
 /* CONTIGUOUS_C: the batch of C is one 16-byte aligned range without gaps. */
 template <class Y, class S, class T, class A, class B, bool CONTIGUOUS_C>
 __global__ void __launch_bounds__((Block<S, T>::THREADS)) batched(const __grid_constant__ Call p) {
@@ -325,12 +365,13 @@ __global__ void __launch_bounds__((Block<S, T>::THREADS)) batched(const __grid_c
     constexpr bool STAGED =
         CONTIGUOUS_C && (S::N % TN != 0 || S::N * sizeof(Out) % 16 != 0 || TN * sizeof(Out) % 16 != 0);
     constexpr int BYTES_IN = (SharedA::SIZE + SharedB::SIZE) * sizeof(Elem);
-    constexpr int BYTES_OUT = STAGED ? PRODUCTS * S::M * S::N * sizeof(Out) : 0;
-    __shared__ __align__(16) unsigned char shared[((BYTES_IN > BYTES_OUT ? BYTES_IN : BYTES_OUT) + 15) / 16 * 16];
+    constexpr int BYTES_OUT = STAGED ? Range<Out, PRODUCTS * S::M * S::N>::SIZE * sizeof(Out) : 0;
+    unsigned char* shared = shared_memory<((BYTES_IN > BYTES_OUT ? BYTES_IN : BYTES_OUT) + 15) / 16 * 16>();
     Elem *a = (Elem*)shared, *b = a + SharedA::SIZE;
 
     i64 first = (i64)blockIdx.x * PRODUCTS;
     int products = p.batch - first < PRODUCTS ? (int)(p.batch - first) : PRODUCTS;
+    a += SharedA::shift(first), b += SharedB::shift(first);
     if constexpr (S::K > 0) {
         load_operand<A, SharedA, THREADS>(a, (const Elem*)p.a, p.a_rs, p.a_cs, first, products,
                                           [&](i64 q) { return offsets_of(p, (u32)q).a; });
@@ -347,7 +388,7 @@ __global__ void __launch_bounds__((Block<S, T>::THREADS)) batched(const __grid_c
     typename Y::Acc acc[TM][TN] = {};
     multiply<Y, SharedA, SharedB, S::K>(acc, a, b, at);
     if constexpr (STAGED)
-        store_staged<Y, S, THREADS>(p, (Out*)shared, acc, at, first, products);
+        store_staged<Y, S, PRODUCTS, THREADS>(p, (Out*)shared, acc, at, first, products);
     else if (at.active)
         store_direct<Y, S, CONTIGUOUS_C>(p, acc, at, first);
 }
