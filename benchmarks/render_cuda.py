@@ -6,6 +6,7 @@ between the markers ``bench:begin`` and ``bench:end`` of docs/cuda.md.
 
 from __future__ import annotations
 
+from statistics import geometric_mean
 from typing import Any
 
 import record
@@ -27,8 +28,24 @@ def batched(document: dict[str, Any]) -> list[str]:
     for row in document["batched"]:
         gain = f"{row['over_best_peer']:.1f}" if row["over_best_peer"] else ""
         rates = (rate(row, name) for name in ("pysimd", "cupy", "torch"))
-        lines.append([row["types"], f"{row['size']}x{row['size']}", *rates, gain])
+        lines.append([row["types"], f"{row['m']}x{row['n']}", *rates, gain])
     return record.table(["types", "product", "pysimd", "cupy.matmul", "torch.bmm", "times the best peer"], lines)
+
+
+def shapes(document: dict[str, Any]) -> str:
+    """The worst and the mean of the random shapes."""
+    said = []
+    for types in dict.fromkeys(row["types"] for row in document["shapes"]):
+        rows = sorted(
+            (row for row in document["shapes"] if row["types"] == types), key=lambda row: row["over_best_peer"]
+        )
+        mean = geometric_mean([row["over_best_peer"] for row in rows])
+        worst = rows[0]
+        said.append(
+            f"{len(rows)} of {types}: {mean:.2f} times the best peer in the geometric mean, at worst "
+            f"{worst['over_best_peer']:.2f} ({worst['m']}, {worst['n']}, {worst['k']})"
+        )
+    return "; ".join(said)
 
 
 def small(document: dict[str, Any]) -> list[str]:
@@ -80,6 +97,9 @@ def rendered(page: str) -> str:
         *batched(document),
         "",
         "`torch.bmm` gives bfloat16 for bfloat16 and moves fewer bytes than are counted for it. Neither peer has int8.",
+        "",
+        "Batches of random shapes (m, n, k log-uniform from 4 to 256, those beyond 32 x 32 that matmul does "
+        f"not leave to cuBLAS). {shapes(document)}.",
         "",
         "Small batches of float32, microseconds per call from Python, many calls in a row:",
         "",

@@ -109,8 +109,8 @@ BATCHED_LARGER = {
     "f32": BatchedSizes(4, 128, 112 * 112, 99 << 10),  # what a block can have from sm_80 on
     "f64": BatchedSizes(33, 48, 48 * 48, 48 << 10),
 }
-"""What ``matmul`` gives to batched.cu beyond that on CUDA devices. At some shapes beyond these it is slower than cuBLAS:
-f32 of 115 x 115 x 115 (m, n, k) 0.92 times its speed, 128 x 128 x 8 0.83; f64 of 50 x 50 x 50 0.55, 16 x 64 x 64 0.83."""
+"""What ``matmul`` gives to batched.cu beyond that on CUDA devices. Of larger ones, some (m, n, k) are slower than with
+cuBLAS: f32 of 115, 115, 115 had 0.92 times its speed, 128, 128, 8 0.83; f64 of 50, 50, 50 0.55, 16, 64, 64 0.83."""
 BATCHED_SHARED_BYTES = 48 << 10
 """The most static shared memory of a block."""
 

@@ -4,7 +4,7 @@ import cuda_machine_code as machine
 import pytest
 from pysimd.gpu_kernels import table
 
-from pysimd.backends.gpu import batched
+from pysimd.backends.gpu import batched, tilings
 from pysimd.ratio import tile_ratio
 
 pytestmark = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
@@ -22,7 +22,7 @@ SHAPES += (("f64", 8), ("f64", 6), ("f16", 16), ("f16", 12), ("bf16f32", 16), ("
 
 
 def instance(types, size):
-    return table.Batched(types, size, size, size, *batched.tiling(types, size, size, size))
+    return table.Batched(types, size, size, size, *tilings.tiling(types, size, size, size))
 
 
 BATCHED = [
