@@ -163,6 +163,7 @@ class TestChoice:
             assert choice("f32", m, n, k) is Way.LIBRARY
         assert choice("f64", 49, 49, 49) is Way.LIBRARY
         assert choice("f64", 32, 40, 40) is Way.LIBRARY
+        assert choice("f64", 32, 32, 32) is Way.LIBRARY
         assert choice("f16", 33, 33, 33) is Way.LIBRARY
         assert choice("f32", 64, 64, 64, plain=False) is Way.LIBRARY
 

@@ -40,7 +40,8 @@ MOST_K = 1 << 31
 """Rungs count panels in 32 bits."""
 
 _TENSOR_CORES_F64 = 1 << 15
-"""Multiply-adds of a float64 product from which on cuBLAS is ahead of batched_any.cu, which applies alpha and beta."""
+"""Multiply-adds of a float64 product up to 32 x 32 from which on cuBLAS is ahead: it has tensor cores for float64. It
+needs multiples of 8 for them, and loses that between 33 and 48."""
 
 _TENSOR_CORES_I8 = 1 << 30
 """Multiply-adds of an int8 product from which on tensor cores are ahead of dp4a; below, the launch that packs costs the
@@ -74,7 +75,7 @@ def _batched(types: str, m: int, n: int, k: int, where: int | None, plain: bool)
     """Whether products are small enough for batched.cu. Where one does not fit batched_any.cu, ``f32_best`` computes it
     until its instance is compiled."""
     if batched.takes(m, n, k):
-        return plain or types != "f64" or m * n * k < _TENSOR_CORES_F64
+        return types != "f64" or m * n * k < _TENSOR_CORES_F64
     if not (plain and batched.takes_larger(types, m, n, k)):
         return False
     best = ladder_table.BY_NAME[F32_BEST.name]
