@@ -119,8 +119,8 @@ def checked(types: str, a, b, out) -> bool:
 
 
 def batched() -> list[dict[str, Any]]:
-    shapes = ((types, size) for types, sizes in SIZES.items() for size in sizes)
-    return [batched_row(types, size, size, size, ARRAY_BYTES) for types, size in shapes]
+    sizes = ((types, size) for types, sizes in SIZES.items() for size in sizes)
+    return [{"size": size} | batched_row(types, size, size, size, ARRAY_BYTES) for types, size in sizes]
 
 
 def shapes() -> list[dict[str, Any]]:

@@ -28,24 +28,28 @@ def batched(document: dict[str, Any]) -> list[str]:
     for row in document["batched"]:
         gain = f"{row['over_best_peer']:.1f}" if row["over_best_peer"] else ""
         rates = (rate(row, name) for name in ("pysimd", "cupy", "torch"))
-        lines.append([row["types"], f"{row['m']}x{row['n']}", *rates, gain])
+        lines.append([row["types"], f"{row['size']}x{row['size']}", *rates, gain])
     return record.table(["types", "product", "pysimd", "cupy.matmul", "torch.bmm", "times the best peer"], lines)
 
 
-def shapes(document: dict[str, Any]) -> str:
-    """The worst and the mean of the random shapes."""
+def shapes(document: dict[str, Any]) -> list[str]:
+    """The worst and the mean of the random shapes; records from before there were any have none."""
+    rows_of: dict[str, list[dict[str, Any]]] = {}
+    for row in document.get("shapes", ()):
+        rows_of.setdefault(row["types"], []).append(row)
     said = []
-    for types in dict.fromkeys(row["types"] for row in document["shapes"]):
-        rows = sorted(
-            (row for row in document["shapes"] if row["types"] == types), key=lambda row: row["over_best_peer"]
-        )
+    for types, rows in rows_of.items():
         mean = geometric_mean([row["over_best_peer"] for row in rows])
-        worst = rows[0]
+        worst = min(rows, key=lambda row: row["over_best_peer"])
+        shape = ", ".join(str(worst[x]) for x in "mnk")
         said.append(
-            f"{len(rows)} of {types}: {mean:.2f} times the best peer in the geometric mean, at worst "
-            f"{worst['over_best_peer']:.2f} ({worst['m']}, {worst['n']}, {worst['k']})"
+            f"{len(rows)} of {types} ran at {mean:.2f} times the best peer in the geometric mean, at worst at "
+            f"{worst['over_best_peer']:.2f} ({shape})"
         )
-    return "; ".join(said)
+    if not said:
+        return []
+    words = "Random shapes beyond 32 x 32 (m, n, k log-uniform from 4 to 256) that `matmul` does not leave to cuBLAS: "
+    return [words + "; ".join(said) + ".", ""]
 
 
 def small(document: dict[str, Any]) -> list[str]:
@@ -98,9 +102,7 @@ def rendered(page: str) -> str:
         "",
         "`torch.bmm` gives bfloat16 for bfloat16 and moves fewer bytes than are counted for it. Neither peer has int8.",
         "",
-        "Batches of random shapes (m, n, k log-uniform from 4 to 256, those beyond 32 x 32 that matmul does "
-        f"not leave to cuBLAS). {shapes(document)}.",
-        "",
+        *shapes(document),
         "Small batches of float32, microseconds per call from Python, many calls in a row:",
         "",
         *small(document),

@@ -1,6 +1,6 @@
 /* batched: C[i] = A[i] B[i] for a batch of products of one small shape, bound by the memory bandwidth.
  *
- * contract  call.cuh without C0; m, n, k are those that the kernel was compiled for (m, n <= 32, k <= 64).
+ * contract  call.cuh without C0; m, n, k are those that the kernel was compiled for (at most 128).
  * tile      C of M x N in tiles of TM x TN, one a thread; PRODUCTS products a block
  * regs      TM*TN accumulators; no spills
  * per k     TM*TN FFMA, TM*TN DFMA for f64, TM*TN/4 IDP.4A for i8i32; TM + TN elements from shared memory
@@ -10,11 +10,12 @@
  *           accumulates in f32 and rounds once
  * needs     sm_75
  * idea      the products of a block are adjacent in memory, so their A (and their B) are one contiguous range, copied
- *           to shared memory in 16-byte vectors (cp.async from sm_80 on) without regard to rows; odd sizes are as
- *           fast as powers of two. Written here
+ *           to shared memory in 16-byte vectors (cp.async from sm_80 on) without regard to rows; up to 32 x 32 odd
+ *           sizes are as fast as powers of two. Written here
  * lanes     ceil(M/TM) * ceil(N/TN)
  * launch    32 * ceil(PRODUCTS*LANES/32) threads a block; grid ceil(batch / PRODUCTS)
- * smem      PRODUCTS*(M + N)*K*A_BYTES bytes; more only where a C staged in the same memory is larger
+ * smem      PRODUCTS*(M + N)*K*A_BYTES bytes; more where ranges are no whole number of vectors, or where a C staged in
+ *           the same memory is larger. Dynamic where that is more than every device has
  */
 #include "call.cuh"
 #include "types.cuh"
@@ -108,10 +109,10 @@ __device__ inline void wait_copies() {
  * begin `shift` after a 16-byte boundary. */
 template <int VECTOR, int THREADS, class One, class Vector>
 __device__ inline void for_each_vector(int count, int shift, One one, Vector vector) {
-    int head = min(count, (VECTOR - shift) % VECTOR), tail = head + (count - head) / VECTOR * VECTOR;
-    for (int x = head + threadIdx.x * VECTOR; x < tail; x += THREADS * VECTOR) vector(x);
+    int head = shift ? min(count, VECTOR - shift) : 0, vectors = (count - head) / VECTOR;
+    for (int x = threadIdx.x; x < vectors; x += THREADS) vector(head + x * VECTOR);
     for (int x = threadIdx.x; x < head; x += THREADS) one(x);
-    for (int x = tail + threadIdx.x; x < count; x += THREADS) one(x);
+    for (int x = head + vectors * VECTOR + threadIdx.x; x < count; x += THREADS) one(x);
 }
 
 /* `products` products of SIZE adjacent elements, of the PRODUCTS that a full block has. */
@@ -125,6 +126,8 @@ __device__ inline void copy_contiguous(Elem* shared, const Elem* from, int produ
             if (x0 + THREADS > ALL / VECTOR && x >= ALL) break;
             copy16(shared + x, from + x);
         }
+    } else if constexpr (ALL % VECTOR == 0) {
+        for (int x = threadIdx.x; x < products * SIZE; x += THREADS) shared[x] = __ldg(from + x);
     } else {
         for_each_vector<VECTOR, THREADS>(
             products * SIZE, shift, [&](int x) { shared[x] = __ldg(from + x); },
