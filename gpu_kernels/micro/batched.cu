@@ -135,12 +135,34 @@ __device__ inline void copy_contiguous(Elem* shared, const Elem* from, int produ
     }
 }
 
+/* One element; asynchronous where cp.async has its size. */
+template <class Elem>
+__device__ inline void copy_element(Elem* shared, const Elem* global) {
+#if __CUDA_ARCH__ >= 800
+    if constexpr (sizeof(Elem) >= 4) {
+        u32 to = (u32)__cvta_generic_to_shared(shared);
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(sizeof(Elem)) : "memory");
+        return;
+    }
+#endif
+    *shared = __ldg(global);
+}
+
 /* `products` products of ROWS x COLS elements with strides; `offset` gives the first element of each. */
 template <int ROWS, int COLS, int THREADS, class Elem, class Offset>
 __device__ inline void copy_strided(Elem* shared, const Elem* from, i64 rs, i64 cs, int products, Offset offset) {
-    for (int x = threadIdx.x; x < products * ROWS * COLS; x += THREADS) {
-        int q = x / (ROWS * COLS), r = x % (ROWS * COLS) / COLS, c = x % COLS;
-        shared[x] = __ldg(from + offset(q) + r * rs + c * cs);
+    if constexpr (ROWS * COLS >= THREADS) {
+#pragma unroll 1
+        for (int q = 0; q < products; ++q) {
+            const Elem* product = from + offset(q);
+            for (int x = threadIdx.x; x < ROWS * COLS; x += THREADS)
+                copy_element(shared + q * ROWS * COLS + x, product + x / COLS * rs + x % COLS * cs);
+        }
+    } else {
+        for (int x = threadIdx.x; x < products * ROWS * COLS; x += THREADS) {
+            int q = x / (ROWS * COLS), r = x % (ROWS * COLS) / COLS, c = x % COLS;
+            copy_element(shared + x, from + offset(q) + r * rs + c * cs);
+        }
     }
 }
 
