@@ -151,3 +151,13 @@ class TestLargerBatched:
 
 def test_any_strides_compile():
     assert machine.compiled(table.BATCHED, ODD.entry, 90).count("LDL", "STL") == 0
+
+
+@pytest.mark.parametrize("types", ["f32", "f64"])
+def test_strided_operands_are_copied_asynchronously(types):
+    """Element by element, without registers in between."""
+    made = table.Batched(types, 48, 48, 48, 6, 4, 1, "STRIDED", False, "STRIDED", False, False)
+    code = machine.compiled(table.BATCHED, made.entry, 90)
+    assert code.count("LDL", "STL") == 0
+    assert code.count("LDGSTS") > 0
+    assert code.count("LDG.E") == 0

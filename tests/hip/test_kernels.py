@@ -211,12 +211,12 @@ def test_batches_of_small_products(index, case, rng):
         check(found, types, a, b)
 
 
-@pytest.mark.parametrize(("types", "m", "k", "n"), [("f32", 33, 3, 35), ("f64", 37, 2, 33)])
+@pytest.mark.parametrize(("types", "m", "k", "n"), [("f32", 33, 3, 35), ("f32", 65, 3, 67), ("f64", 45, 3, 47)])
 def test_batches_beyond_32(types, m, k, n, rng):
     """The source that CUDA devices have for larger products: ranges that begin between two 16-byte boundaries, a last
     block that is not full, and strided operands product by product."""
     family = dtypes.FAMILIES[types]
-    a, b = (moderate(rng, dtypes.dtype_of(family.a), shape) for shape in ((7, m, k), (7, k, n)))
+    a, b = (moderate(rng, dtypes.dtype_of(family.a), shape) for shape in ((6, m, k), (6, k, n)))
     for layout, word in ((np.ascontiguousarray, "CONTIGUOUS"), (layouts.padded_rows, "STRIDED")):
         found, entry = batched_product(types, layout(a), layout(b), "gfx90a")
         assert f"Operand<{word}, K_MAJOR>, Operand<{word}, MN_MAJOR>" in entry
