@@ -4,6 +4,7 @@ Sections:
     peaks     of this device: copied bytes, and independent instructions in registers
     batched   C[i] = A[i] B[i], values in memory far larger than L2: bytes of A, B and C per second, matmul(out=)
               against cupy.matmul (cuBLAS) and torch.bmm
+    shapes    the same for products of random shapes that matmul does not leave to cuBLAS
     small     few products: microseconds per call from Python, calls in a row
     tiles     every kernel on panels that all its tiles share, so that they come from L1: operations compared with the
               peak of its instruction
@@ -18,6 +19,8 @@ cannot.
 from __future__ import annotations
 
 import itertools
+import random
+from collections.abc import Iterator
 from functools import partial
 from statistics import median
 from typing import Any
@@ -28,8 +31,10 @@ from pysimd.gpu_kernels import table
 
 import pysimd
 from pysimd import dtypes
+from pysimd.backends.cuda.dispatch import Way, choose
+from pysimd.backends.cuda.implementation import INSTANCES
 from pysimd.backends.cuda.ladder import rungs as cuda_ladder
-from pysimd.backends.gpu.batched import tiling
+from pysimd.backends.gpu.tilings import tiling
 from pysimd.bench import cuda_peaks, cuda_tiles, timing
 from pysimd.bench.cuda_peaks import PeakLoop, Work
 from pysimd.bench.data import random_array
@@ -44,14 +49,20 @@ ARRAY_BYTES = 1_200_000_000
 """Of the largest of A, B and C: twenty times the L2 of an H200."""
 
 SIZES = {
-    "f32": (3, 4, 5, 6, 7, 8, 12, 13, 16, 20, 24, 31, 32),
-    "f64": (3, 4, 6, 8, 12, 16, 32),
+    "f32": (3, 4, 5, 6, 7, 8, 12, 13, 16, 20, 24, 31, 32, 33, 36, 40, 48, 56, 63, 64, 65, 80, 96, 112, 128, 192, 256),
+    "f64": (3, 4, 6, 8, 12, 16, 32, 33, 36, 40, 48),
     "f16": (3, 4, 6, 8, 12, 16, 32),
     "bf16f32": (4, 8, 16, 32),
     "i8i32": (3, 4, 6, 8, 12, 16, 32),
 }
+SHAPES = {"f32": 40, "f64": 10}
+"""How many random shapes."""
+
+SHAPES_SEED, SHAPES_RANGE, SHAPES_BYTES = 14, (4, 256), 600_000_000
+"""m, n and k are log-uniform in the range; bytes of A, B and C together."""
+
 SMALL_BATCHES = (1, 100, 10_000)
-SMALL_SIZES = (4, 8, 16, 32)
+SMALL_SIZES = (4, 8, 16, 32, 64)
 SECONDS = 0.09
 """Time of a function in all."""
 
@@ -79,10 +90,10 @@ def peaks() -> dict[str, float]:
     return found
 
 
-def operands(types: str, shape: tuple[int, ...]):
-    """Random A and B of a family."""
+def operands(types: str, shape: tuple[int, ...], shape_b: tuple[int, ...] | None = None):
+    """Random A and B of a family; they have one shape unless ``shape_b`` says another."""
     family, rng = dtypes.FAMILIES[types], cupy.random.default_rng(0)
-    return [random_array(name, shape, rng) for name in (family.a, family.b)]
+    return random_array(family.a, shape, rng), random_array(family.b, shape_b or shape, rng)
 
 
 def peers(types: str, a, b, out) -> dict[str, Any]:
@@ -102,41 +113,68 @@ def peers(types: str, a, b, out) -> dict[str, Any]:
 
 
 def checked(types: str, a, b, out) -> bool:
-    some = slice(-min(len(a), 2000), None)
+    """Whether the last products are within the bound; fewer of them where they are large."""
+    some = slice(-max(4, min(len(a), 2000, 50_000_000 // max(1, out[0].size * a.shape[-1]))), None)
     return verify(types, *(cupy.asnumpy(x[some]) for x in (a, b)), None, cupy.asnumpy(out[some])).holds
 
 
 def batched() -> list[dict[str, Any]]:
-    rows = []
-    for types, size in ((types, size) for types, sizes in SIZES.items() for size in sizes):
-        rows.append(batched_row(types, size))
-        cupy.get_default_memory_pool().free_all_blocks()
-        if torch is not None:
-            torch.cuda.empty_cache()
-    return rows
+    sizes = ((types, size) for types, sizes in SIZES.items() for size in sizes)
+    return [{"size": size} | batched_row(types, size, size, size, ARRAY_BYTES) for types, size in sizes]
 
 
-def batched_row(types: str, size: int) -> dict[str, Any]:
+def shapes() -> list[dict[str, Any]]:
+    return [batched_row(types, *shape, SHAPES_BYTES // 3) for types, shape in random_shapes()]
+
+
+def random_shapes() -> Iterator[tuple[str, tuple[int, int, int]]]:
+    """Types, and m, n and k of products beyond 32 x 32 that a kernel of the project computes."""
+    rng = random.Random(SHAPES_SEED)
+    least, most = SHAPES_RANGE
+    for types, count in SHAPES.items():
+        found: set[tuple[int, int, int]] = set()
+        while len(found) < count:
+            m, n, k = (round(least * (most / least) ** rng.random()) for _ in range(3))
+            taken = choose(types, m, n, k, 1000).way is not Way.LIBRARY
+            if taken and max(m, n) > table.BATCHED_MOST_MN and (m, n, k) not in found:
+                found.add((m, n, k))
+                yield types, (m, n, k)
+
+
+def batched_row(types: str, m: int, n: int, k: int, array_bytes: int) -> dict[str, Any]:
+    """A batch of which A, B and C have ``array_bytes`` on average."""
     dtype = dtypes.dtype_of(dtypes.FAMILIES[types].c)
-    batch = ARRAY_BYTES // (size * size * dtype.itemsize)
-    a, b = operands(types, (batch, size, size))
-    out = cupy.empty((batch, size, size), dtype)
+    batch = 3 * array_bytes // ((m * k + k * n + m * n) * dtype.itemsize)
+    a, b = operands(types, (batch, m, k), (batch, k, n))
+    out = cupy.empty((batch, m, n), dtype)
+    for _ in range(2):
+        pysimd.matmul(a, b, out=out)
+    INSTANCES.wait()
     pysimd.matmul(a, b, out=out)
     holds = checked(types, a, b, out)
     ns = medians({"pysimd": partial(pysimd.matmul, a, b, out=out), **peers(types, a, b, out)})
     rates = {name: (a.nbytes + b.nbytes + out.nbytes) / x / 1000 for name, x in ns.items()}
     best = max((rate for name, rate in rates.items() if name != "pysimd"), default=None)
     shown = "  ".join(f"{name} {rate:.2f}" for name, rate in rates.items())
-    record.progress(f"{types} {size}x{size}  TB/s  {shown}  {'' if holds else 'WRONG'}")
-    return {
+    record.progress(f"{types} {m} x {n} x {k}  TB/s  {shown}  {'' if holds else 'WRONG'}")
+    choice = choose(types, m, n, k, batch)
+    row = {
         "types": types,
-        "size": size,
+        "m": m,
+        "n": n,
+        "k": k,
         "batch": batch,
-        "tile": tiling(types, size, size, size),
+        "computed_by": choice.name or choice.way.name.lower(),
+        "tile": tiling(types, m, n, k) if choice.way is Way.BATCHED else None,
         "within_bound": holds,
         "tb_per_s": rates,
         "over_best_peer": rates["pysimd"] / best if best else None,
     }
+    del a, b, out
+    cupy.get_default_memory_pool().free_all_blocks()
+    if torch is not None:
+        torch.cuda.empty_cache()
+    return row
 
 
 def microseconds_per_call(functions: dict[str, Any], calls: int = 400) -> dict[str, float]:
@@ -252,6 +290,7 @@ def gemms() -> list[dict[str, Any]]:
 SECTIONS = {
     "peaks": peaks,
     "batched": batched,
+    "shapes": shapes,
     "small": small,
     "tiles": tiles,
     "register_tiles": register_tiles,

@@ -6,6 +6,7 @@ between the markers ``bench:begin`` and ``bench:end`` of docs/cuda.md.
 
 from __future__ import annotations
 
+from statistics import geometric_mean
 from typing import Any
 
 import record
@@ -29,6 +30,26 @@ def batched(document: dict[str, Any]) -> list[str]:
         rates = (rate(row, name) for name in ("pysimd", "cupy", "torch"))
         lines.append([row["types"], f"{row['size']}x{row['size']}", *rates, gain])
     return record.table(["types", "product", "pysimd", "cupy.matmul", "torch.bmm", "times the best peer"], lines)
+
+
+def shapes(document: dict[str, Any]) -> list[str]:
+    """The worst and the mean of the random shapes; records from before there were any have none."""
+    rows_of: dict[str, list[dict[str, Any]]] = {}
+    for row in document.get("shapes", ()):
+        rows_of.setdefault(row["types"], []).append(row)
+    said = []
+    for types, rows in rows_of.items():
+        mean = geometric_mean([row["over_best_peer"] for row in rows])
+        worst = min(rows, key=lambda row: row["over_best_peer"])
+        shape = ", ".join(str(worst[x]) for x in "mnk")
+        said.append(
+            f"{len(rows)} of {types} ran at {mean:.2f} times the best peer in the geometric mean, at worst at "
+            f"{worst['over_best_peer']:.2f} ({shape})"
+        )
+    if not said:
+        return []
+    words = "Random shapes beyond 32 x 32 (m, n, k log-uniform from 4 to 256) that `matmul` does not leave to cuBLAS: "
+    return [words + "; ".join(said) + ".", ""]
 
 
 def small(document: dict[str, Any]) -> list[str]:
@@ -81,6 +102,7 @@ def rendered(page: str) -> str:
         "",
         "`torch.bmm` gives bfloat16 for bfloat16 and moves fewer bytes than are counted for it. Neither peer has int8.",
         "",
+        *shapes(document),
         "Small batches of float32, microseconds per call from Python, many calls in a row:",
         "",
         *small(document),

@@ -86,9 +86,31 @@ BATCHED_ANY = "batched_any.cu"
 
 BATCHED_TYPES = {"f32": "F32", "f64": "F64", "f16": "F16", "bf16f32": "BF16F32", "i8i32": "I8I32"}
 BATCHED_MOST_MN, BATCHED_MOST_K = 32, 64
-"""The largest sizes that ``matmul`` gives to batched.cu. Measured on an H200 but not offered yet: square f32 products
-of 33 to 64 move 3.4 to 3.8 TB/s with threads that compute ceil(m/8) x 4 elements of C (odd n: 3 or 5 columns), those of
-cuBLAS 1.1 to 2.7; f64 of 33 and 36 3.3 and 3.8 with 4 x 6, cuBLAS 1.4 and 1.8, and from 40 on cuBLAS is ahead."""
+"""The largest sizes that ``matmul`` gives to batched.cu on every GPU, in every types family."""
+
+
+@dataclass(frozen=True)
+class BatchedSizes:
+    """Larger sizes that batched.cu is faster than cuBLAS for on an H200.
+
+    Attributes:
+        least, most: m and n; k is at most ``most`` too.
+        elements: of C, at most.
+        shared_bytes: of a block of one product, at most.
+    """
+
+    least: int
+    most: int
+    elements: int
+    shared_bytes: int
+
+
+BATCHED_LARGER = {
+    "f32": BatchedSizes(4, 128, 112 * 112, 99 << 10),  # what a block can have from sm_80 on
+    "f64": BatchedSizes(33, 48, 48 * 48, 48 << 10),
+}
+"""What ``matmul`` gives to batched.cu beyond that on CUDA devices. Of larger ones, some (m, n, k) are slower than with
+cuBLAS: f32 of 115, 115, 115 had 0.92 times its speed, 128, 128, 8 0.83; f64 of 50, 50, 50 0.55, 16, 64, 64 0.83."""
 BATCHED_SHARED_BYTES = 48 << 10
 """The most static shared memory of a block."""
 

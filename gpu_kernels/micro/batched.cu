@@ -1,6 +1,6 @@
 /* batched: C[i] = A[i] B[i] for a batch of products of one small shape, bound by the memory bandwidth.
  *
- * contract  call.cuh without C0; m, n, k are those that the kernel was compiled for (m, n <= 32, k <= 64).
+ * contract  call.cuh without C0; m, n, k are those that the kernel was compiled for (at most 128).
  * tile      C of M x N in tiles of TM x TN, one a thread; PRODUCTS products a block
  * regs      TM*TN accumulators; no spills
  * per k     TM*TN FFMA, TM*TN DFMA for f64, TM*TN/4 IDP.4A for i8i32; TM + TN elements from shared memory
@@ -10,11 +10,12 @@
  *           accumulates in f32 and rounds once
  * needs     sm_75
  * idea      the products of a block are adjacent in memory, so their A (and their B) are one contiguous range, copied
- *           to shared memory in 16-byte vectors (cp.async from sm_80 on) without regard to rows; odd sizes are as
- *           fast as powers of two. Written here
+ *           to shared memory in 16-byte vectors (cp.async from sm_80 on) without regard to rows; up to 32 x 32 odd
+ *           sizes are as fast as powers of two. Written here
  * lanes     ceil(M/TM) * ceil(N/TN)
  * launch    32 * ceil(PRODUCTS*LANES/32) threads a block; grid ceil(batch / PRODUCTS)
- * smem      PRODUCTS*(M + N)*K*A_BYTES bytes; more only where a C staged in the same memory is larger
+ * smem      PRODUCTS*(M + N)*K*A_BYTES bytes; more where ranges are no whole number of vectors, or where a C staged in
+ *           the same memory is larger. Dynamic where that is more than every device has
  */
 #include "call.cuh"
 #include "types.cuh"
@@ -57,6 +58,17 @@ struct Block {
     static constexpr int THREADS = (T::PRODUCTS * LANES + 31) / 32 * 32;
 };
 
+/* COUNT adjacent elements of each block in global memory, and their place in shared memory. Where COUNT is no multiple
+ * of a 16-byte vector, a block's elements begin up to VECTOR - 1 after a 16-byte boundary; in shared memory they begin as
+ * many after one. */
+template <class Elem, int COUNT>
+struct Range {
+    static constexpr int VECTOR = 16 / sizeof(Elem);
+    static constexpr bool SHIFTED = COUNT % VECTOR != 0;
+    static constexpr int SIZE = SHIFTED ? (COUNT / VECTOR + 2) * VECTOR : COUNT;
+    __device__ static int shift(i64 first) { return SHIFTED ? (int)((u32)first % VECTOR) : 0; }
+};
+
 /* An operand of R x K elements (R is m of A, n of B) in shared memory: ROWS x COLS elements a product, the products
  * without a gap, as in global memory. Padding against bank conflicts makes the asynchronous copy slower than the
  * conflicts would: 3.8 against 4.37 TB/s for 4x4 on an H200. */
@@ -65,7 +77,10 @@ struct SharedOperand {
     static constexpr Layout LAYOUT = Op::LAYOUT;
     static constexpr int R = R_, ROWS = LAYOUT == K_MAJOR ? R : K, COLS = LAYOUT == K_MAJOR ? K : R;
     static constexpr int LD = COLS, STRIDE = ROWS * COLS, STORED = Op::SOURCE == BROADCAST ? 1 : PRODUCTS;
-    static constexpr int VECTOR = 16 / sizeof(Elem), SIZE = (STRIDE * STORED + VECTOR - 1) / VECTOR * VECTOR;
+    typedef Range<Elem, STRIDE * STORED> Elements;
+    static constexpr int SIZE = Elements::SIZE;
+    /* Elements between a 16-byte boundary and product `first`, the first of the block. */
+    __device__ static int shift(i64 first) { return Op::SOURCE == CONTIGUOUS ? Elements::shift(first * STRIDE) : 0; }
 };
 
 /* The product of the block and the first row and column of C that a thread computes. */
@@ -90,11 +105,20 @@ __device__ inline void wait_copies() {
 #endif
 }
 
+/* Applies `one` to the elements, and `vector` to the first elements of 16-byte vectors, of `count` adjacent elements that
+ * begin `shift` after a 16-byte boundary. */
+template <int VECTOR, int THREADS, class One, class Vector>
+__device__ inline void for_each_vector(int count, int shift, One one, Vector vector) {
+    int head = shift ? min(count, VECTOR - shift) : 0, vectors = (count - head) / VECTOR;
+    for (int x = threadIdx.x; x < vectors; x += THREADS) vector(head + x * VECTOR);
+    for (int x = threadIdx.x; x < head; x += THREADS) one(x);
+    for (int x = head + vectors * VECTOR + threadIdx.x; x < count; x += THREADS) one(x);
+}
+
 /* `products` products of SIZE adjacent elements, of the PRODUCTS that a full block has. */
 template <int SIZE, int PRODUCTS, int THREADS, class Elem>
-__device__ inline void copy_contiguous(Elem* shared, const Elem* from, int products) {
+__device__ inline void copy_contiguous(Elem* shared, const Elem* from, int products, int shift) {
     constexpr int VECTOR = 16 / sizeof(Elem), ALL = PRODUCTS * SIZE;
-    int count = products * SIZE;
     if (products == PRODUCTS && ALL % VECTOR == 0) {
 #pragma unroll
         for (int x0 = 0; x0 < ALL / VECTOR; x0 += THREADS) {
@@ -102,17 +126,43 @@ __device__ inline void copy_contiguous(Elem* shared, const Elem* from, int produ
             if (x0 + THREADS > ALL / VECTOR && x >= ALL) break;
             copy16(shared + x, from + x);
         }
+    } else if constexpr (ALL % VECTOR == 0) {
+        for (int x = threadIdx.x; x < products * SIZE; x += THREADS) shared[x] = __ldg(from + x);
     } else {
-        for (int x = threadIdx.x; x < count; x += THREADS) shared[x] = __ldg(from + x);
+        for_each_vector<VECTOR, THREADS>(
+            products * SIZE, shift, [&](int x) { shared[x] = __ldg(from + x); },
+            [&](int x) { copy16(shared + x, from + x); });
     }
+}
+
+/* One element; asynchronous where cp.async has its size. */
+template <class Elem>
+__device__ inline void copy_element(Elem* shared, const Elem* global) {
+#if __CUDA_ARCH__ >= 800
+    if constexpr (sizeof(Elem) >= 4) {
+        u32 to = (u32)__cvta_generic_to_shared(shared);
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(sizeof(Elem)) : "memory");
+        return;
+    }
+#endif
+    *shared = __ldg(global);
 }
 
 /* `products` products of ROWS x COLS elements with strides; `offset` gives the first element of each. */
 template <int ROWS, int COLS, int THREADS, class Elem, class Offset>
 __device__ inline void copy_strided(Elem* shared, const Elem* from, i64 rs, i64 cs, int products, Offset offset) {
-    for (int x = threadIdx.x; x < products * ROWS * COLS; x += THREADS) {
-        int q = x / (ROWS * COLS), r = x % (ROWS * COLS) / COLS, c = x % COLS;
-        shared[x] = __ldg(from + offset(q) + r * rs + c * cs);
+    if constexpr (ROWS * COLS >= THREADS) {
+#pragma unroll 1
+        for (int q = 0; q < products; ++q) {
+            const Elem* product = from + offset(q);
+            for (int x = threadIdx.x; x < ROWS * COLS; x += THREADS)
+                copy_element(shared + q * ROWS * COLS + x, product + x / COLS * rs + x % COLS * cs);
+        }
+    } else {
+        for (int x = threadIdx.x; x < products * ROWS * COLS; x += THREADS) {
+            int q = x / (ROWS * COLS), r = x % (ROWS * COLS) / COLS, c = x % COLS;
+            copy_element(shared + x, from + offset(q) + r * rs + c * cs);
+        }
     }
 }
 
@@ -121,7 +171,8 @@ template <class Op, class Shared, int THREADS, class Elem, class Offset>
 __device__ inline void load_operand(Elem* shared, const Elem* from, i64 r_stride, i64 k_stride, i64 first, int products,
                                     Offset offset) {
     if constexpr (Op::SOURCE == CONTIGUOUS)
-        copy_contiguous<Shared::STRIDE, Shared::STORED, THREADS>(shared, from + first * Shared::STRIDE, products);
+        copy_contiguous<Shared::STRIDE, Shared::STORED, THREADS>(shared, from + first * Shared::STRIDE, products,
+                                                                 Shared::shift(first));
     else
         copy_strided<Shared::ROWS, Shared::COLS, THREADS>(
             shared, from, Op::LAYOUT == K_MAJOR ? r_stride : k_stride, Op::LAYOUT == K_MAJOR ? k_stride : r_stride,
@@ -265,11 +316,13 @@ __device__ __forceinline__ void multiply(typename Y::Acc (&acc)[TM][TN], const t
 
 /* Epilogue through shared memory: the C of all products of the block is one contiguous range, stored 16 bytes at a
  * time whatever its rows are. */
-template <class Y, class S, int THREADS, int TM, int TN>
+template <class Y, class S, int PRODUCTS, int THREADS, int TM, int TN>
 __device__ inline void store_staged(const Call& p, typename Y::Out* staged, const typename Y::Acc (&acc)[TM][TN],
                                     ThreadPosition at, i64 first, int products) {
     typedef typename Y::Out Out;
     constexpr int SIZE = S::M * S::N, VECTOR = 16 / sizeof(Out);
+    int shift = Range<Out, PRODUCTS * SIZE>::shift(first * SIZE);
+    staged += shift;
     __syncthreads();
     if (at.active) {
 #pragma unroll
@@ -281,9 +334,9 @@ __device__ inline void store_staged(const Call& p, typename Y::Out* staged, cons
     }
     __syncthreads();
     Out* c = (Out*)p.c + first * SIZE;
-    int count = products * SIZE, vectors = count / VECTOR;
-    for (int x = threadIdx.x; x < vectors; x += THREADS) __stwb((uint4*)c + x, ((const uint4*)staged)[x]);
-    for (int x = vectors * VECTOR + threadIdx.x; x < count; x += THREADS) c[x] = staged[x];
+    for_each_vector<VECTOR, THREADS>(
+        products * SIZE, shift, [&](int x) { c[x] = staged[x]; },
+        [&](int x) { __stwb((uint4*)(c + x), *(const uint4*)(staged + x)); });
 }
 
 /* Epilogue from registers: rows of a contiguous C in vectors, element by element for any strides. */
@@ -313,6 +366,18 @@ __device__ inline void store_direct(const Call& p, const typename Y::Acc (&acc)[
     }
 }
 
+/* The shared memory of a block: static up to what every device has, dynamic beyond. */
+template <int BYTES>
+__device__ inline unsigned char* shared_memory() {
+    if constexpr (BYTES <= 48 << 10) {
+        __shared__ __align__(16) unsigned char shared[BYTES];
+        return shared;
+    } else {
+        extern __shared__ __align__(16) unsigned char dynamic_shared[];
+        return dynamic_shared;
+    }
+}
+
 /* CONTIGUOUS_C: the batch of C is one 16-byte aligned range without gaps. */
 template <class Y, class S, class T, class A, class B, bool CONTIGUOUS_C>
 __global__ void __launch_bounds__((Block<S, T>::THREADS)) batched(const __grid_constant__ Call p) {
@@ -325,12 +390,13 @@ __global__ void __launch_bounds__((Block<S, T>::THREADS)) batched(const __grid_c
     constexpr bool STAGED =
         CONTIGUOUS_C && (S::N % TN != 0 || S::N * sizeof(Out) % 16 != 0 || TN * sizeof(Out) % 16 != 0);
     constexpr int BYTES_IN = (SharedA::SIZE + SharedB::SIZE) * sizeof(Elem);
-    constexpr int BYTES_OUT = STAGED ? PRODUCTS * S::M * S::N * sizeof(Out) : 0;
-    __shared__ __align__(16) unsigned char shared[((BYTES_IN > BYTES_OUT ? BYTES_IN : BYTES_OUT) + 15) / 16 * 16];
+    constexpr int BYTES_OUT = STAGED ? Range<Out, PRODUCTS * S::M * S::N>::SIZE * sizeof(Out) : 0;
+    unsigned char* shared = shared_memory<((BYTES_IN > BYTES_OUT ? BYTES_IN : BYTES_OUT) + 15) / 16 * 16>();
     Elem *a = (Elem*)shared, *b = a + SharedA::SIZE;
 
     i64 first = (i64)blockIdx.x * PRODUCTS;
     int products = p.batch - first < PRODUCTS ? (int)(p.batch - first) : PRODUCTS;
+    a += SharedA::shift(first), b += SharedB::shift(first);
     if constexpr (S::K > 0) {
         load_operand<A, SharedA, THREADS>(a, (const Elem*)p.a, p.a_rs, p.a_cs, first, products,
                                           [&](i64 q) { return offsets_of(p, (u32)q).a; });
@@ -347,7 +413,7 @@ __global__ void __launch_bounds__((Block<S, T>::THREADS)) batched(const __grid_c
     typename Y::Acc acc[TM][TN] = {};
     multiply<Y, SharedA, SharedB, S::K>(acc, a, b, at);
     if constexpr (STAGED)
-        store_staged<Y, S, THREADS>(p, (Out*)shared, acc, at, first, products);
+        store_staged<Y, S, PRODUCTS, THREADS>(p, (Out*)shared, acc, at, first, products);
     else if (at.active)
         store_direct<Y, S, CONTIGUOUS_C>(p, acc, at, first);
 }

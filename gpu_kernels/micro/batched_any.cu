@@ -1,6 +1,7 @@
 /* batched_any: C[i] = alpha A[i] B[i] + beta C0[i] for a batch of products of one small shape, known at run time.
  *
- * contract  call.cuh; m, n <= 32, k <= 64, any strides. C0 is not read where it is null.
+ * contract  call.cuh; A and B of a product fit the shared memory of a block; any strides. C0 is not read where it is
+ *           null.
  * tile      1 x 4 of C a thread, tile after tile
  * regs      4 accumulators, 5 elements; local memory 0
  * per k     4 FFMA (DFMA, IMAD) for 5 elements from shared memory

@@ -4,7 +4,7 @@ import cuda_machine_code as machine
 import pytest
 from pysimd.gpu_kernels import table
 
-from pysimd.backends.gpu import batched
+from pysimd.backends.gpu import batched, tilings
 from pysimd.ratio import tile_ratio
 
 pytestmark = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
@@ -22,7 +22,7 @@ SHAPES += (("f64", 8), ("f64", 6), ("f16", 16), ("f16", 12), ("bf16f32", 16), ("
 
 
 def instance(types, size):
-    return table.Batched(types, size, size, size, *batched.tiling(types, size, size, size))
+    return table.Batched(types, size, size, size, *tilings.tiling(types, size, size, size))
 
 
 BATCHED = [
@@ -30,6 +30,12 @@ BATCHED = [
     for arch in machine.ARCHITECTURES
     for types, size in SHAPES
     if arch in (75, 90) or size in (3, 4, 16)
+]
+LARGER = [
+    pytest.param(instance(types, size), arch, id=f"{types}-{size}-sm_{arch}")
+    for arch in machine.ARCHITECTURES
+    for types, size in (("f32", 33), ("f32", 64), ("f32", 96), ("f32", 97), ("f64", 36), ("f64", 48))
+    if batched.fits_static(types, size, size, size) or arch >= 80
 ]
 ODD = table.Batched("f32", 7, 5, 9, 4, 5, 8, "STRIDED", True, "BROADCAST", False, False)
 
@@ -113,5 +119,45 @@ class TestBatched:
         assert found == whole if whole <= 512 else whole % found == 0
 
 
+@pytest.mark.parametrize(("instance", "arch"), LARGER)
+class TestLargerBatched:
+    def test_nothing_in_local_memory(self, instance, arch):
+        code = machine.compiled(table.BATCHED, instance.entry, arch)
+        assert code.count("LDL", "STL") == 0
+        assert code.registers <= 255
+
+    def test_wide_copies(self, instance, arch):
+        """Also where the products of a block are no whole number of 16-byte vectors."""
+        code = machine.compiled(table.BATCHED, instance.entry, arch)
+        assert code.count("LDGSTS.E.BYPASS.128" if arch >= 80 else "LDG.E.128") > 0
+        assert code.count("STG.E.128") > 0
+
+    def test_shared_memory(self, instance, arch):
+        """Static, as much as its operands take, or dynamic, as much as the host passes."""
+        code = machine.compiled(table.BATCHED, instance.entry, arch)
+        size = {"f32": 4, "f64": 8}[instance.types]
+        operands = instance.products * (instance.m + instance.n) * instance.k * size
+        shared, reserved = batched.dynamic_shared_bytes(instance), 0 if arch < 90 else 1024
+        assert (code.shared_bytes > reserved) == (not shared)
+        assert operands <= (shared or code.shared_bytes - reserved) <= operands + 64
+
+    def test_multiply_adds(self, instance, arch):
+        """Whole steps of k."""
+        code = machine.compiled(table.BATCHED, instance.entry, arch)
+        found = code.count({"f64": "DFMA"}.get(instance.types, "FFMA"))
+        assert found > 0
+        assert found % (instance.tm * instance.tn) == 0
+
+
 def test_any_strides_compile():
     assert machine.compiled(table.BATCHED, ODD.entry, 90).count("LDL", "STL") == 0
+
+
+@pytest.mark.parametrize("types", ["f32", "f64"])
+def test_strided_operands_are_copied_asynchronously(types):
+    """Element by element, without registers in between."""
+    made = table.Batched(types, 48, 48, 48, 6, 4, 1, "STRIDED", False, "STRIDED", False, False)
+    code = machine.compiled(table.BATCHED, made.entry, 90)
+    assert code.count("LDL", "STL") == 0
+    assert code.count("LDGSTS") > 0
+    assert code.count("LDG.E") == 0

@@ -1,5 +1,6 @@
 """The table, the files and the numbers that the host works out. Needs neither CuPy nor a GPU."""
 
+import itertools
 import re
 from importlib.resources import files
 from types import SimpleNamespace
@@ -89,11 +90,27 @@ def test_every_tiling_fits(types):
                 a, b, c = (_fake((5000, *shape), s) for shape, s in (((m, k), size), ((k, n), size), ((m, n), size_c)))
                 instance = batched.instance(types, launches.CallOperands(a, b, None, c))
                 assert instance.threads <= 1024
-                taken = max(instance.products * (m * k + k * n) * size, instance.products * m * n * size_c)
-                assert taken + 32 <= table.BATCHED_SHARED_BYTES or instance.products == 1
+                assert batched.dynamic_shared_bytes(instance) == 0
                 assert instance.tm * instance.tn * (size_c // 4 or 1) <= 64
-                if "CONTIGUOUS" in (instance.a, instance.b) or instance.whole:
-                    assert instance.products * m * n * size_c % 16 == 0
+
+
+@pytest.mark.parametrize("types", table.BATCHED_LARGER)
+def test_every_larger_tiling_fits(types):
+    """Those that not every GPU takes: at most what a block can have from sm_80 on, and one product where it is
+    dynamic."""
+    size = dtypes.dtype_of(dtypes.FAMILIES[types].a).itemsize
+    larger = table.BATCHED_LARGER[types]
+    sizes = {x for x in (larger.least, 7, 17, 33, 48, 65, 96, 112, 128) if larger.least <= x <= larger.most}
+    for m, n, k in itertools.product(sizes, sizes, {0, 1, 5, 30, *sizes}):
+        if batched.takes(m, n, k) or not batched.takes_larger(types, m, n, k):
+            continue
+        a, b, c = (_fake((5000, *shape), size) for shape in ((m, k), (k, n), (m, n)))
+        instance = batched.instance(types, launches.CallOperands(a, b, None, c))
+        shared = batched.dynamic_shared_bytes(instance)
+        assert shared <= larger.shared_bytes
+        assert not shared or (instance.products == 1 and not batched.fits_static(types, m, n, k))
+        assert instance.threads <= 320
+        assert instance.tm * instance.tn * size <= 4 * 72
 
 
 def _fake(shape, size, strides=None, pointer=1 << 20):

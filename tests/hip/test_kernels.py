@@ -7,6 +7,7 @@ target.
 import itertools
 
 import hip_simulated
+import layouts
 import numpy as np
 import pytest
 from cases import BATCHES, K_LENGTHS
@@ -131,8 +132,8 @@ def test_same_bits_in_every_layout_and_place(row, rng):
     target = hip_simulated.targets(row)[0]
     a, b = operands(row, row.mr, 43, row.nr, rng)
     alone, _ = product(row, a, b, None, target)
-    for layouts in (fast(row), ("ANY", "ANY")):
-        many, _ = product(row, laid(np.stack([a] * 7), layouts[0], -1), laid(b, layouts[1], -2), None, target)
+    for pair in (fast(row), ("ANY", "ANY")):
+        many, _ = product(row, laid(np.stack([a] * 7), pair[0], -1), laid(b, pair[1], -2), None, target)
         assert (many.view(np.uint8) == alone.view(np.uint8)).all()
 
 
@@ -207,4 +208,16 @@ def test_batches_of_small_products(index, case, rng):
         found, entry = batched_product(types, a, b, target)
         assert "STRIDED" in entry
         assert "BROADCAST" in entry
+        check(found, types, a, b)
+
+
+@pytest.mark.parametrize(("types", "m", "k", "n"), [("f32", 33, 3, 35), ("f32", 65, 3, 67), ("f64", 45, 3, 47)])
+def test_batches_beyond_32(types, m, k, n, rng):
+    """The source that CUDA devices have for larger products: ranges that begin between two 16-byte boundaries, a last
+    block that is not full, and strided operands product by product."""
+    family = dtypes.FAMILIES[types]
+    a, b = (moderate(rng, dtypes.dtype_of(family.a), shape) for shape in ((6, m, k), (6, k, n)))
+    for layout, word in ((np.ascontiguousarray, "CONTIGUOUS"), (layouts.padded_rows, "STRIDED")):
+        found, entry = batched_product(types, layout(a), layout(b), "gfx90a")
+        assert f"Operand<{word}, K_MAJOR>, Operand<{word}, MN_MAJOR>" in entry
         check(found, types, a, b)

@@ -8,7 +8,7 @@ them in memory and on disk.
 from __future__ import annotations
 
 from pysimd.backends.cuda import device, library, tiles
-from pysimd.backends.cuda.dispatch import Choice, Way, choose
+from pysimd.backends.cuda.dispatch import F32_BEST, Choice, Way, choose
 from pysimd.backends.cuda.instances import Instances
 from pysimd.backends.cuda.ladder import rungs as ladder
 from pysimd.backends.gpu import batched, memory
@@ -59,7 +59,7 @@ class Cuda(Gpu):
             return ladder.work(_on_this_device(kernel), product)
         choice = self._chosen(product)
         if choice.way is Way.BATCHED:
-            return _batched_work(product)
+            return self._batched_work(product)
         if choice.way is Way.RUNG:
             return ladder.work(self._named(self.rungs(), choice), product)
         if choice.way is Way.TILES:
@@ -79,7 +79,27 @@ class Cuda(Gpu):
 
     @staticmethod
     def _chosen(product: Product) -> Choice:
-        return choose(product.types, *product.sizes, product.count, current_device())
+        return choose(product.types, *product.sizes, product.count, current_device(), plain=_plain(product))
+
+    def _batched_work(self, product: Product) -> Work | ArrayWork:
+        """A batch of small products: by the instance for its shape where there is one, and neither alpha, beta nor
+        C."""
+        device = current_device()
+        if not _plain(product):
+            return _any_work(product, device)
+        arrays = product.a, product.b, None, product.out
+        call_operands = CallOperands(*arrays)
+        made = batched.instance(product.types, call_operands)
+        shared = batched.dynamic_shared_bytes(made)
+        instance = INSTANCES.now if memory.capturing() else INSTANCES.get  # a graph keeps what it is given
+        function = instance(table.BATCHED, made.entry, shared, device)
+        if function is not None:
+            return tile_work(batched.launches(call_operands, made, function), arrays, shared)
+        if batched.fits_static(product.types, *product.sizes):
+            work = _any_work(product, device)
+        else:
+            work = ladder.work(self._named(self.rungs(), F32_BEST), product)
+        return ArrayWork(work.run)  # no plan, so that the instance is looked for again
 
     @staticmethod
     def _named(things, choice: Choice):
@@ -95,23 +115,18 @@ def _on_this_device(thing: MicroKernel | Rung):
     return thing
 
 
-INSTANCES = Instances(tiles.function)
+INSTANCES = Instances(tiles.function_with_shared_memory)
 """Of batched.cu, compiled in the background."""
 
 
-def _batched_work(product: Product) -> Work | ArrayWork:
-    """A batch of small products: by the instance for its shape where there is one, and neither alpha, beta nor C."""
-    device, plain = current_device(), product.alpha == 1 and product.c is None
-    if plain:
-        arrays = product.a, product.b, None, product.out
-        call_operands = CallOperands(*arrays)
-        made = batched.instance(product.types, call_operands)
-        instance = INSTANCES.now if memory.capturing() else INSTANCES.get  # a graph keeps what it is given
-        function = instance(table.BATCHED, made.entry, device)
-        if function is not None:
-            return tile_work(batched.launches(call_operands, made, function), arrays)
-    work = batched.any_work(product, tiles.function(table.BATCHED_ANY, table.batched_any(product.types), device))
-    return ArrayWork(work.run) if plain else work  # no plan, so that the instance is looked for again
+def _plain(product: Product) -> bool:
+    """Whether C is the product alone."""
+    return product.alpha == 1 and product.c is None
+
+
+def _any_work(product: Product, device: int) -> Work:
+    function = tiles.function(table.BATCHED_ANY, table.batched_any(product.types), device)
+    return batched.any_work(product, function)
 
 
 CUDA = Cuda()

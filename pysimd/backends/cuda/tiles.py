@@ -17,6 +17,14 @@ def function(source: str, entry: str, device: int):
     return nvrtc.function(source, entry).kernel
 
 
+def function_with_shared_memory(source: str, entry: str, dynamic_shared_bytes: int, device: int):
+    """The same, of a kernel whose blocks have that much dynamic shared memory."""
+    kernel = nvrtc.function(source, entry)
+    if dynamic_shared_bytes:
+        kernel.max_dynamic_shared_size_bytes = dynamic_shared_bytes
+    return kernel.kernel
+
+
 def tile_launches(kernel: MicroKernel, a, b, c0, c):
     """Functions and arguments that do ``c = c0 + a @ b`` with a kernel of the table."""
     row, operands = table.BY_NAME[kernel.name], CallOperands(a, b, c0, c)

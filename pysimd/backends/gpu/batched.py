@@ -3,13 +3,12 @@ batched_any.cu, which takes any shape."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from functools import cache
 
 import numpy as np
 
 from pysimd import dtypes
+from pysimd.backends.gpu import tilings
 from pysimd.backends.gpu.launches import BATCH, MOST_TILES, CallOperands
 from pysimd.backends.gpu.plans import Argument, KernelLaunch, KernelPlan, Work, operands_argument
 from pysimd.gpu_kernels import table
@@ -17,46 +16,33 @@ from pysimd.operands import Product
 
 
 def takes(m: int, n: int, k: int) -> bool:
-    """Whether products of this size are small enough."""
+    """Whether products are of a size that every GPU and every types family has this kernel for."""
     return max(m, n) <= table.BATCHED_MOST_MN and k <= table.BATCHED_MOST_K
 
 
-@cache
-def tiling(types: str, m: int, n: int, k: int) -> tuple[int, int, int]:
-    """Rows and columns of C for a thread, and products for a block, in batched.cu; found by measuring on an H200."""
+def takes_larger(types: str, m: int, n: int, k: int) -> bool:
+    """Whether products are of a size above that, which was measured on an NVIDIA GPU only."""
+    sizes = table.BATCHED_LARGER.get(types)
+    if sizes is None or min(m, n) < sizes.least or max(m, n, k) > sizes.most or m * n > sizes.elements:
+        return False
+    return _product_bytes(types, m, n, k) <= sizes.shared_bytes
+
+
+def fits_static(types: str, m: int, n: int, k: int) -> bool:
+    """Whether a product fits static shared memory, which every device has, in batched.cu and in batched_any.cu."""
+    return _product_bytes(types, m, n, k) <= table.BATCHED_SHARED_BYTES
+
+
+def _product_bytes(types: str, m: int, n: int, k: int) -> int:
+    """Shared memory that a block of one product takes at most."""
     family = dtypes.FAMILIES[types]
     size, size_c = dtypes.dtype_of(family.a).itemsize, dtypes.dtype_of(family.c).itemsize
-    vector = 16 // size_c
-    small = m * n <= 256
-    if n % max(4, vector) == 0:  # rows of C go out in whole pieces
-        tn = max(4, vector)
-        tm = (2 if m * n <= 64 else 8) if types == "f16" else (1 if m * n <= 16 else 2 if small else 4)
-    elif m * n <= 25:
-        tm, tn = m, n
-    else:
-        widest, most = (3, 9) if size == 8 else (6, 24 if small else 48)
-        tn = -(-n // -(-n // widest))
-        tm = -(-m // -(-m // max(1, most // tn)))
-    tm = min(tm, m)
-    lanes = -(-m // tm) * -(-n // tn)
-    whole = math.lcm(*(16 // math.gcd(16, e * s) for e, s in ((m * k, size), (k * n, size), (m * n, size_c))))
-    bytes_each = max((m * k + k * n) * size, m * n * size_c)
-    products = max(1, min(128 // lanes, 24_000 // bytes_each))
-    return tm, tn, -(-products // whole) * whole
+    return max(_range_bytes(m * k, size) + _range_bytes(k * n, size), _range_bytes(m * n, size_c))
 
 
 def instance(types: str, operands: CallOperands) -> table.Batched:
     """What is compiled for these operands."""
-    tm, tn, products = tiling(types, operands.m, operands.n, operands.k)
-    size, size_c = operands.sizes[0], operands.sizes[3]
     m, n, k = operands.m, operands.n, operands.k
-
-    def shared_bytes(count):
-        return max(count * (m * k + k * n) * size + 32, count * m * n * size_c)
-
-    fits = shared_bytes(products) <= table.BATCHED_SHARED_BYTES
-    while shared_bytes(products) > table.BATCHED_SHARED_BYTES and products > 1:
-        products //= 2
     sources, turned = [], []
     for which in (0, 1):
         rows, columns = operands.strides[which]
@@ -68,10 +54,28 @@ def instance(types: str, operands: CallOperands) -> table.Batched:
         if operands.batch and all(step[which] == 0 for _, step in operands.dims):
             sources.append("BROADCAST")
         else:
-            sources.append("CONTIGUOUS" if dense and fits else "STRIDED")
+            sources.append("CONTIGUOUS" if dense else "STRIDED")
     natural = tuple(s if length > 1 else 0 for s, length in ((n, m), (1, n)))
-    whole = fits and operands.strides[3] == natural and operands.contiguous(3) and operands.arrays[3].data.ptr % 16 == 0
-    return table.Batched(types, m, n, k, tm, tn, products, sources[0], turned[0], sources[1], turned[1], whole)
+    whole = operands.strides[3] == natural and operands.contiguous(3) and operands.arrays[3].data.ptr % 16 == 0
+    tile = tilings.tiling(types, m, n, k)
+    return table.Batched(types, m, n, k, *tile, sources[0], turned[0], sources[1], turned[1], whole)
+
+
+def dynamic_shared_bytes(made: table.Batched) -> int:
+    """Dynamic shared memory of a block of an instance: 0 where it is static, up to ``table.BATCHED_SHARED_BYTES``."""
+    family, k = dtypes.FAMILIES[made.types], max(1, made.k)
+    size, size_c = dtypes.dtype_of(family.a).itemsize, dtypes.dtype_of(family.c).itemsize
+    counts = (made.m * k, made.a), (k * made.n, made.b)
+    taken = sum(_range_bytes(x if source == "BROADCAST" else made.products * x, size) for x, source in counts)
+    if made.whole and (made.n % made.tn or made.n * size_c % 16 or made.tn * size_c % 16):  # C is staged
+        taken = max(taken, _range_bytes(made.products * made.m * made.n, size_c))
+    return taken if taken > table.BATCHED_SHARED_BYTES else 0
+
+
+def _range_bytes(count: int, size: int) -> int:
+    """Shared memory of a Range (batched.cu) of ``count`` elements."""
+    vector = 16 // size
+    return (count // vector + 2 * (count % vector != 0)) * 16
 
 
 def launches(operands: CallOperands, made: table.Batched, compiled, most_threads: int | None = None):

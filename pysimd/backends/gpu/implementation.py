@@ -251,9 +251,12 @@ def _readable(product: Product, target) -> Product:
     return product._replace(a=a, b=b, c=c, out=target)
 
 
-def tile_work(launches: Iterable[tuple], arrays: Sequence) -> Work:
+def tile_work(launches: Iterable[tuple], arrays: Sequence, dynamic_shared_bytes: int = 0) -> Work:
     """Launches of kernels that take a Call, given as (function, grid, block, call), for A, B, C0 or None, and C."""
-    steps = [KernelLaunch(f, grid, block, (operands_argument(call, arrays),)) for f, grid, block, call in launches]
+    steps = [
+        KernelLaunch(f, grid, block, (operands_argument(call, arrays),), dynamic_shared_bytes)
+        for f, grid, block, call in launches
+    ]
     return Work(KernelPlan(steps), tuple(arrays))
 
 

@@ -1,0 +1,177 @@
+"""batched.cu above 32 x 32: every shape and layout by the instance that is compiled for it. Needs a GPU, but for the
+choice."""
+
+import cuda_arrays
+import layouts
+import numpy as np
+import pytest
+from cuda_arrays import on_gpu, on_host
+from pysimd.gpu_kernels import table
+from reference import check, moderate
+
+import pysimd
+from pysimd import dtypes
+from pysimd.backends.cuda import device, dispatch
+from pysimd.backends.cuda.dispatch import Way
+from pysimd.backends.cuda.implementation import INSTANCES
+
+needs_gpu = pytest.mark.skipif(bool(cuda_arrays.WHY_NOT), reason=cuda_arrays.WHY_NOT or "nothing")
+
+F32 = (
+    (33, 33, 33),
+    (64, 64, 64),
+    (65, 65, 65),
+    (96, 96, 96),
+    (97, 97, 97),
+    (112, 112, 112),
+    (33, 64, 48),
+    (8, 33, 128),
+)
+F32 += ((112, 2, 112), (128, 0, 9), (47, 127, 53), (127, 31, 98), (64, 16, 64), (34, 50, 38))
+F64 = ((33, 33, 33), (36, 36, 36), (48, 48, 48), (47, 41, 33), (37, 0, 40), (40, 3, 48))
+SHAPES = [("f32", *shape) for shape in F32] + [("f64", *shape) for shape in F64]  # m, k, n
+every_shape = pytest.mark.parametrize(("types", "m", "k", "n"), SHAPES)
+some_shapes = pytest.mark.parametrize(
+    ("types", "m", "k", "n"), [("f32", 33, 37, 35), ("f32", 96, 96, 96), ("f64", 34, 36, 39)]
+)
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """Each shape is computed by its own instance, at once."""
+    monkeypatch.setattr(INSTANCES, "get", INSTANCES.now)
+
+
+def operands(types, m, k, n, rng, batch):
+    dtype = dtypes.dtype_of(dtypes.FAMILIES[types].a)
+    return moderate(rng, dtype, (*batch, m, k)), moderate(rng, dtype, (*batch, k, n))
+
+
+@needs_gpu
+@pytest.mark.usefixtures("compiled")
+class TestProducts:
+    @every_shape
+    def test_batches(self, types, m, k, n, rng):
+        for batch in (1, 2, 131):
+            a, b = operands(types, m, k, n, rng, (batch,))
+            check(on_host(pysimd.matmul(on_gpu(a), on_gpu(b))), types, a, b)
+
+    @some_shapes
+    @pytest.mark.parametrize("layout", layouts.OPERANDS, ids=lambda f: f.__name__)
+    def test_layouts(self, types, m, k, n, layout, rng):
+        a, b = operands(types, m, k, n, rng, (7,))
+        for x, y in ((layout(a), layout(b)), (layout(a), b), (a, layout(b))):
+            check(on_host(pysimd.matmul(on_gpu(x), on_gpu(y))), types, x, y)
+
+    @some_shapes
+    @pytest.mark.parametrize("layout", layouts.RESULTS, ids=lambda f: f.__name__)
+    def test_out(self, types, m, k, n, layout, rng):
+        a, b = operands(types, m, k, n, rng, (7,))
+        out = on_gpu(layout(np.full((7, m, n), 77, a.dtype)))
+        assert pysimd.matmul(on_gpu(a), on_gpu(b), out=out) is out
+        check(on_host(out), types, a, b)
+
+    @some_shapes
+    def test_shared_operands(self, types, m, k, n, rng):
+        a, b = operands(types, m, k, n, rng, (9,))
+        for x, y in ((a[:1], b), (a, b[:1]), (a[0], b), (a[:3, None], b[None, :3])):
+            check(on_host(pysimd.matmul(on_gpu(x), on_gpu(y))), types, x, y)
+
+    @every_shape
+    def test_nothing_is_written_outside(self, types, m, k, n, rng):
+        """At any alignment, with a last block that is not full."""
+        import cupy
+
+        a, b = operands(types, m, k, n, rng, (5,))
+        x, y, size = on_gpu(a), on_gpu(b), 5 * m * n
+        for before in (64, 65):
+            room = cupy.full(size + 128, 77, a.dtype)
+            out = room[before : before + size].reshape(5, m, n)
+            pysimd.matmul(x, y, out=out)
+            check(on_host(out), types, a, b)
+            assert (room[:before] == 77).all()
+            assert (room[before + size :] == 77).all()
+
+    @some_shapes
+    def test_nan_and_infinity(self, types, m, k, n, rng):
+        a, b = operands(types, m, k, n, rng, (6,))
+        a[0, 1, 2], b[1, 3, 4], a[2, 0, 0], a[5, m - 1, k - 1] = np.nan, np.inf, -np.inf, np.nan
+        check(on_host(pysimd.matmul(on_gpu(a), on_gpu(b))), types, a, b)
+
+    def test_in_a_graph(self, rng):
+        """Also above 48 KiB of shared memory, and on a second capture."""
+        import cupy
+
+        a, b = operands("f32", 96, 96, 96, rng, (9,))
+        x, y, out = on_gpu(a), on_gpu(b), cupy.zeros((9, 96, 96), np.float32)
+        stream = cupy.cuda.Stream(non_blocking=True)
+        with stream:
+            for _ in range(2):
+                out.fill(0)
+                stream.begin_capture()
+                pysimd.matmul(x, y, out=out)
+                stream.end_capture().launch()
+                stream.synchronize()
+                check(on_host(out), "f32", a, b)
+
+
+@needs_gpu
+@every_shape
+def test_the_same_bits_before_the_instance_is_there(types, m, k, n, rng):
+    """By what computes a shape until then, in the instance, and in the same place of another batch."""
+    a, b = operands(types, m, k, n, rng, (21,))
+    x, y = on_gpu(a), on_gpu(b)
+    first = on_host(pysimd.matmul(x, y))
+    check(first, types, a, b)
+    pysimd.matmul(x, y)
+    INSTANCES.wait()
+    for result in (pysimd.matmul(x, y), pysimd.matmul(x[3:], y[3:])):
+        found = on_host(result)
+        assert (found.view(np.uint8) == first[-len(found) :].view(np.uint8)).all()
+
+
+def choice(types, m, n, k, **options):
+    return dispatch.choose(types, m, n, k, 1000, **options).way
+
+
+class TestChoice:
+    @pytest.fixture(autouse=True, params=[90, 75])
+    def capability(self, request, monkeypatch):
+        """A device with the shared memory of sm_90, and one without."""
+        monkeypatch.setattr(device, "why_not", lambda row, where=None: "" if request.param == 90 else "it is old")
+        return request.param
+
+    @pytest.mark.parametrize("size", [*range(8, 65, 7), 33, 64])
+    def test_no_gap_after_32(self, size):
+        assert choice("f32", size, size, size) is Way.BATCHED
+        assert choice("f32", 64, size, 33) is Way.BATCHED
+
+    def test_operands_that_need_dynamic_shared_memory(self, capability):
+        expected = Way.BATCHED if capability == 90 else Way.LIBRARY
+        for size in (80, 96, 112):
+            assert choice("f32", size, size, size) is expected
+
+    def test_full_tiles_take_the_best_rung(self, capability):
+        expected = Way.RUNG if capability == 90 else Way.LIBRARY
+        for m, n, k in ((128, 128, 128), (120, 124, 32), (256, 256, 256), (128, 384, 40)):
+            assert choice("f32", m, n, k) is expected
+            assert choice("f32", m, n, k, plain=False) is expected
+            assert dispatch.choose("f32", m, n, k, 1).way is Way.LIBRARY
+
+    def test_what_stays_with_cublas(self):
+        for m, n, k in ((113, 113, 113), (129, 16, 16), (3, 64, 64), (128, 128, 31), (192, 192, 192), (127, 127, 127)):
+            assert choice("f32", m, n, k) is Way.LIBRARY
+        assert choice("f64", 49, 49, 49) is Way.LIBRARY
+        assert choice("f64", 32, 40, 40) is Way.LIBRARY
+        assert choice("f64", 32, 32, 32) is Way.LIBRARY
+        assert choice("f16", 33, 33, 33) is Way.LIBRARY
+        assert choice("f32", 64, 64, 64, plain=False) is Way.LIBRARY
+
+    def test_alpha_and_beta_take_the_kernel_for_all_shapes_up_to_32(self):
+        assert choice("f32", 32, 32, 64, plain=False) is Way.BATCHED
+        assert choice("f64", 32, 32, 32, plain=False) is Way.LIBRARY
+        assert choice("f64", 32, 32, 31, plain=False) is Way.BATCHED
+
+
+def test_the_table_names_types_that_the_kernel_has():
+    assert set(table.BATCHED_LARGER) <= set(table.BATCHED_TYPES)
