@@ -5,8 +5,8 @@
 
 Shapes are those of ``pysimd.matmul`` and ``pysimd.gemm`` (transposed operands are views: ``a.mT``). The result has the
 dtype of the operands, as in ``torch.matmul``, also for float16 and bfloat16: these are accumulated in float32 and
-rounded once, but for float16 on a GPU, where the product is that of ``pysimd.matmul`` there (accumulated in float16 if it
-is small). ``dtype=torch.float32`` returns the accumulators of 16-bit operands as they are. int8 gives int32.
+rounded once, but for float16 on a GPU, where the product is that of ``pysimd.matmul`` there (accumulated in float16 if
+it is small). ``dtype=torch.float32`` returns the accumulators of 16-bit operands as they are. int8 gives int32.
 
 The operators have fake implementations (torch.compile, torch.export), gradients that are products by pysimd, and a rule
 for vmap. Under autocast, operands on a device where it is enabled are converted to its dtype, as for torch.matmul.
