@@ -43,6 +43,7 @@ static void widen(const pysimd_kernel *kernel, int operand, const pysimd_operand
 
 pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *a, char *to)
 {
+    enum { IN_L1 = 16 << 10 };
     const int64_t m = a->rows, k = a->cols, each = m * k;
     if (kernel->panel == WIDE) {
         if (a->rs == 1 && a->cs != 1 && kernel->k_group == 1) { /* stored by columns: the kernel reads that as well */
@@ -56,29 +57,16 @@ pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *
         return (pysimd_staged){to, each, k, kernel->k_group};
     }
     const pysimd_panel_shape shape = pysimd_panel_of_a(kernel, m, k);
-    const int size = pysimd_element_sizes[kernel->types].a;
+    const int size = pysimd_element_sizes[kernel->types].a, group = kernel->k_group;
+    const int64_t bs = shape.bytes / pysimd_sizes_in_kernel(kernel).a;
+    if (a->rs == 1 && a->cs != 1 && group > 1 && shape.bytes <= IN_L1) { /* the kernel strides over whole columns */
+        for (int64_t q = 0; q < a->count; q++)
+            pysimd_pack_columns_of_a(kernel, m, k, a->from + q * a->bs * size, a->cs, to + q * shape.bytes);
+        return (pysimd_staged){to, bs, group, m * group};
+    }
     for (int64_t q = 0; q < a->count; q++)
         pysimd_pack_a(kernel, m, k, a->from + q * a->bs * size, a->rs, a->cs, to + q * shape.bytes);
-    return (pysimd_staged){to, shape.bytes / pysimd_sizes_in_kernel(kernel).a, shape.rs, shape.cs};
-}
-
-/* B stored by columns, in groups of two: a column's pairs are adjacent, so the panel is their transposition. */
-static void stage_pairs_of_columns(const pysimd_kernel *kernel, const pysimd_operand *b, char *to)
-{
-    const int64_t k = b->rows, n = b->cols, groups = (k + 1) / 2;
-    enum { COLUMNS = 8, PIECE = 256 }; /* of B, widened, at a time */
-    int16_t wide[COLUMNS][PIECE];
-    for (int64_t q = 0; q < b->count; q++, to += groups * n * 4)
-        for (int64_t p0 = 0; p0 < k; p0 += PIECE)
-            for (int64_t j0 = 0; j0 < n; j0 += COLUMNS) {
-                const int64_t terms = k - p0 < PIECE ? k - p0 : PIECE, columns = n - j0 < COLUMNS ? n - j0 : COLUMNS;
-                for (int64_t j = 0; j < columns; j++) {
-                    pysimd_widening(kernel, 1)(terms, b->from + q * b->bs + (j0 + j) * b->cs + p0, wide[j]);
-                    if (terms % 2) wide[j][terms] = 0;
-                }
-                pysimd_copy_matrix((terms + 1) / 2, columns, 4, (const char *)wide, 1, PIECE / 2,
-                                   to + (p0 / 2 * n + j0) * 4, n);
-            }
+    return (pysimd_staged){to, bs, shape.rs, shape.cs};
 }
 
 pysimd_staged pysimd_stage_b(const pysimd_kernel *kernel, const pysimd_operand *b, char *to)
@@ -87,10 +75,6 @@ pysimd_staged pysimd_stage_b(const pysimd_kernel *kernel, const pysimd_operand *
     if (kernel->panel == WIDE && kernel->k_group == 1) {
         widen(kernel, 1, b, to);
         return (pysimd_staged){to, k * n, n, 1};
-    }
-    if (kernel->panel == WIDE && b->rs == 1 && b->cs != 1 && n > 1) {
-        stage_pairs_of_columns(kernel, b, to);
-        return (pysimd_staged){to, (k + 1) / 2 * 2 * n, 2 * n, 1};
     }
     const pysimd_panel_shape shape = pysimd_panel_of_b(kernel, k, n);
     const int size = pysimd_element_sizes[kernel->types].b;
