@@ -59,6 +59,28 @@ int pysimd_reads_b(const pysimd_kernel *kernel, int64_t rs, int64_t cs)
 /* --- copies --- */
 
 #ifdef __SSE2__
+INLINE __m128i load_bytes(const int bytes, const char *p)
+{
+    int16_t two;
+    switch (bytes) {
+    case 16: return _mm_loadu_si128((const __m128i *)p);
+    case 8: return _mm_loadl_epi64((const __m128i *)p);
+    case 4: return _mm_cvtsi32_si128(get_i32(p));
+    case 2: memcpy(&two, p, 2); return _mm_cvtsi32_si128(two);
+    default: return _mm_cvtsi32_si128(*p);
+    }
+}
+
+INLINE void store_bytes(const int bytes, char *p, __m128i v)
+{
+    const int32_t low = _mm_cvtsi128_si32(v);
+    switch (bytes) {
+    case 16: _mm_storeu_si128((__m128i *)p, v); break;
+    case 8: _mm_storel_epi64((__m128i *)p, v); break;
+    default: memcpy(p, &low, 4);
+    }
+}
+
 #define ROWS_OF_BLOCK(size) ((size) == 1 ? 8 : 16 / (size))
 
 /* One block in registers: to[i*row + j*size] = from[i*size + j*step], offsets in bytes. 8x8 elements of one or two bytes,
@@ -119,6 +141,33 @@ INLINE void transpose(int64_t m, int64_t n, const int size, const char *from, in
         for (int64_t j = 0; j < n; j += each) {
             if (j > n - each) j = n - each;
             transpose_block(size, from + (i + j * cs) * size, cs * size, to + (i * ld + j) * size, ld * size);
+        }
+    }
+}
+
+/* The same of 4x4 elements of one or two bytes, for matrices that are too narrow for a block. */
+INLINE void transpose_4x4(const int size, const char *from, int64_t step, char *to, int64_t row)
+{
+    __m128i v[4];
+    UNROLL for (int q = 0; q < 4; q++) v[q] = load_bytes(4 * size, from + q * step);
+    if (size == 2) {
+        const __m128i x = _mm_unpacklo_epi16(v[0], v[1]), y = _mm_unpacklo_epi16(v[2], v[3]);
+        const __m128i low = _mm_unpacklo_epi32(x, y), high = _mm_unpackhi_epi32(x, y);
+        v[0] = low, v[1] = _mm_srli_si128(low, 8), v[2] = high, v[3] = _mm_srli_si128(high, 8);
+    } else {
+        v[0] = _mm_unpacklo_epi16(_mm_unpacklo_epi8(v[0], v[1]), _mm_unpacklo_epi8(v[2], v[3]));
+        v[1] = _mm_srli_si128(v[0], 4), v[2] = _mm_srli_si128(v[0], 8), v[3] = _mm_srli_si128(v[0], 12);
+    }
+    UNROLL for (int q = 0; q < 4; q++) store_bytes(4 * size, to + q * row, v[q]);
+}
+
+INLINE void transpose_narrow(int64_t m, int64_t n, const int size, const char *from, int64_t cs, char *to, int64_t ld)
+{
+    for (int64_t i = 0; i < m; i += 4) {
+        if (i > m - 4) i = m - 4;
+        for (int64_t j = 0; j < n; j += 4) {
+            if (j > n - 4) j = n - 4;
+            transpose_4x4(size, from + (i + j * cs) * size, cs * size, to + (i * ld + j) * size, ld * size);
         }
     }
 }
@@ -191,6 +240,13 @@ void pysimd_copy_matrix(int64_t m, int64_t n, int size, const char *from, int64_
         case 8: transpose(m, n, 8, from, cs, to, ld); return;
         }
     }
+    if (rs == 1 && size <= 2 && m >= 4 && n >= 4) {
+        if (size == 1)
+            transpose_narrow(m, n, 1, from, cs, to, ld);
+        else
+            transpose_narrow(m, n, 2, from, cs, to, ld);
+        return;
+    }
     if (cs == 2 && size <= 2 && n > 8 / size) {
         if (size == 1)
             copy_every_other(m, n, 1, from, rs, to, ld);
@@ -229,28 +285,6 @@ static void clear_last_groups(const pysimd_kernel *kernel, int64_t m, int64_t k,
         for (int64_t i = 0; i < m; i++, to += row) memset(to, 0, (size_t)group);
 }
 
-static void pack_a_plain(const pysimd_kernel *kernel, int64_t m, int64_t k, const char *a, int64_t rs, int64_t cs,
-                         char *to)
-{
-    clear_last_groups(kernel, m, k, to);
-    pysimd_copy_matrix(m, k, pysimd_element_sizes[kernel->types].a, a, rs, cs, to, pysimd_panel_of_a(kernel, m, k).rs);
-}
-
-static void pack_a_wide(const pysimd_kernel *kernel, int64_t m, int64_t k, const char *a, int64_t rs, int64_t cs,
-                        char *to)
-{
-    const int64_t ld = pysimd_panel_of_a(kernel, m, k).rs;
-    clear_last_groups(kernel, m, k, to);
-    for (int64_t i = 0; i < m; i++) {
-        const char *from = a + i * rs;
-        int16_t *row = (int16_t *)to + i * ld;
-        if (kernel->types == U8I8I32)
-            for (int64_t p = 0; p < k; p++) row[p] = *(const uint8_t *)(from + p * cs);
-        else
-            for (int64_t p = 0; p < k; p++) row[p] = *(const int8_t *)(from + p * cs);
-    }
-}
-
 /* The sum of `count` int8, a multiple of 4. */
 INLINE uint32_t sum_of_bytes(const char *from, int64_t count)
 {
@@ -272,14 +306,88 @@ INLINE uint32_t sum_of_bytes(const char *from, int64_t count)
 #endif
 }
 
-static void pack_a_offset(const pysimd_kernel *kernel, int64_t m, int64_t k, const char *a, int64_t rs, int64_t cs,
-                          char *to)
+#ifdef __SSE2__
+/* All ones in the first n <= 16 bytes, zeros in the others. */
+INLINE __m128i first_bytes_mask(int64_t n)
 {
-    pack_a_plain(kernel, m, k, a, rs, cs, to);
+    static const int64_t ones_and_zeros[4] = {-1, -1, 0, 0};
+    return _mm_loadu_si128((const __m128i *)((const char *)ones_and_zeros + 16 - n));
+}
+
+/* Rows that lie one behind the other, 16 bytes at a time: what is loaded past the end of a row is the next ones', and
+ * masked; what is stored there is overwritten by the next rows. `end`: bytes of the panel's row, without the int32 that
+ * is stored there if `offset`. Returns the number of rows; the last ones are left to the caller. */
+INLINE int64_t pack_adjacent_rows(const int offset, int64_t m, int64_t bytes, const char *from, char *to, int64_t row,
+                                  int64_t end)
+{
+    /* vpsadbw adds unsigned bytes, so int8 are offset by 128; zeros too */
+    const __m128i sign = _mm_set1_epi8(-128), zero = _mm_setzero_si128(), mask = first_bytes_mask(bytes % 16);
+    const int64_t reach = (bytes + 15) & -16, count = m - (reach - 1) / bytes;
+    for (int64_t i = 0; i < count; i++, from += bytes, to += row) {
+        __m128i sum = zero;
+        int64_t at = 0;
+#define COPY_16(MASKED)                                                                                                \
+    const __m128i v = _mm_loadu_si128((const __m128i *)(from + at));                                                   \
+    const __m128i kept = MASKED ? _mm_and_si128(v, mask) : v;                                                          \
+    _mm_storeu_si128((__m128i *)(to + at), kept);                                                                      \
+    if (offset) sum = _mm_add_epi32(sum, _mm_sad_epu8(_mm_xor_si128(kept, sign), zero))
+        for (; at <= bytes - 16; at += 16) { COPY_16(0); }
+        if (at < bytes) { COPY_16(1); }
+#undef COPY_16
+        if (offset) {
+            const int32_t total = _mm_cvtsi128_si32(_mm_add_epi32(sum, _mm_unpackhi_epi64(sum, sum)));
+            const uint32_t correction = -128u * ((uint32_t)total - 128u * (uint32_t)reach);
+            memcpy(to + end, &correction, sizeof correction);
+        }
+    }
+    return count > 0 ? count : 0;
+}
+#endif
+
+INLINE void pack_rows(const int offset, const pysimd_kernel *kernel, int64_t m, int64_t k, const char *a, int64_t rs,
+                      int64_t cs, char *to)
+{
+    const int size = pysimd_element_sizes[kernel->types].a;
     const int64_t ld = pysimd_panel_of_a(kernel, m, k).rs, end = padded(kernel, k);
+#ifdef __SSE2__
+    if (cs == 1 && rs == k && k > 0) {
+        const int64_t done = pack_adjacent_rows(offset, m, k * size, a, to, ld * size, end);
+        m -= done, a += done * k * size, to += done * ld * size;
+    }
+#endif
+    clear_last_groups(kernel, m, k, to);
+    pysimd_copy_matrix(m, k, size, a, rs, cs, to, ld);
+    if (!offset) return;
     for (int64_t i = 0; i < m; i++, to += ld) {
         const uint32_t correction = -128u * sum_of_bytes(to, end);
         memcpy(to + end, &correction, sizeof correction);
+    }
+}
+
+static void pack_a_plain(const pysimd_kernel *kernel, int64_t m, int64_t k, const char *a, int64_t rs, int64_t cs,
+                         char *to)
+{
+    pack_rows(0, kernel, m, k, a, rs, cs, to);
+}
+
+static void pack_a_offset(const pysimd_kernel *kernel, int64_t m, int64_t k, const char *a, int64_t rs, int64_t cs,
+                          char *to)
+{
+    pack_rows(1, kernel, m, k, a, rs, cs, to);
+}
+
+static void pack_a_wide(const pysimd_kernel *kernel, int64_t m, int64_t k, const char *a, int64_t rs, int64_t cs,
+                        char *to)
+{
+    const int64_t ld = pysimd_panel_of_a(kernel, m, k).rs;
+    clear_last_groups(kernel, m, k, to);
+    for (int64_t i = 0; i < m; i++) {
+        const char *from = a + i * rs;
+        int16_t *row = (int16_t *)to + i * ld;
+        if (kernel->types == U8I8I32)
+            for (int64_t p = 0; p < k; p++) row[p] = *(const uint8_t *)(from + p * cs);
+        else
+            for (int64_t p = 0; p < k; p++) row[p] = *(const int8_t *)(from + p * cs);
     }
 }
 
@@ -314,28 +422,6 @@ INLINE void group_each(const grouping g, int64_t k, int64_t n, const char *b, in
 
 #ifdef __SSE2__
 /* The groups have four bytes. */
-
-INLINE __m128i load_bytes(const int bytes, const char *p)
-{
-    int16_t two;
-    switch (bytes) {
-    case 16: return _mm_loadu_si128((const __m128i *)p);
-    case 8: return _mm_loadl_epi64((const __m128i *)p);
-    case 4: return _mm_cvtsi32_si128(get_i32(p));
-    case 2: memcpy(&two, p, 2); return _mm_cvtsi32_si128(two);
-    default: return _mm_cvtsi32_si128(*p);
-    }
-}
-
-INLINE void store_bytes(const int bytes, char *p, __m128i v)
-{
-    const int32_t low = _mm_cvtsi128_si32(v);
-    switch (bytes) {
-    case 16: _mm_storeu_si128((__m128i *)p, v); break;
-    case 8: _mm_storel_epi64((__m128i *)p, v); break;
-    default: memcpy(p, &low, 4);
-    }
-}
 
 /* int8 as int16 */
 INLINE __m128i widened_low(__m128i v) { return _mm_srai_epi16(_mm_unpacklo_epi8(v, v), 8); }
@@ -393,21 +479,25 @@ INLINE void group_rows(const grouping g, int64_t k, int64_t n, const char *b, in
 }
 
 /* Columns of adjacent elements: a column's groups are adjacent too, so the panel is their transposition, four groups of
- * four columns at a time. What does not fill such a block is copied into one. */
+ * four columns at a time. A load may reach into the next columns where they are adjacent; what does not fill a block
+ * at the end of the matrix is copied into one. */
 INLINE void group_columns_of(const grouping g, int64_t k, int64_t n, const char *b, int64_t column, char *to,
                              int64_t ld)
 {
     const int depth = 4 * g.group, bytes = depth * g.size; /* of a block, down a column */
     const __m128i flips = _mm_set1_epi8(g.flip);
+    const char *end = column == k * g.size ? b + n * column : NULL;
     for (int64_t p = 0; p < k; p += depth, to += 4 * ld) {
         const int64_t rest = k - p < depth ? k - p : depth;
+        const __m128i mask = first_bytes_mask(rest * g.size);
         for (int64_t j = 0; j < n; j += 4) {
             char copy[4][16];
             const int64_t columns = n < 4 ? n : 4;
             if (j > n - columns) j = n - columns;
             const char *from = b + p * g.size + j * column;
             int64_t step = column;
-            if (rest < depth || columns < 4) {
+            const int whole = rest == depth;
+            if (columns < 4 || (!whole && from + 3 * step + bytes > end)) {
                 memset(copy, 0, sizeof copy);
                 copy_rows(columns, rest * g.size, from, step, copy[0], sizeof *copy);
                 from = copy[0], step = sizeof *copy;
@@ -415,6 +505,7 @@ INLINE void group_columns_of(const grouping g, int64_t k, int64_t n, const char 
             __m128 v[4];
             UNROLL for (int q = 0; q < 4; q++) {
                 __m128i x = load_bytes(bytes, from + q * step);
+                if (!whole) x = _mm_and_si128(x, mask);
                 if (g.wide) x = widened_low(x);
                 v[q] = _mm_castsi128_ps(g.flip ? _mm_xor_si128(x, flips) : x);
             }

@@ -64,6 +64,10 @@ pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *
             pysimd_pack_columns_of_a(kernel, m, k, a->from + q * a->bs * size, a->cs, to + q * shape.bytes);
         return (pysimd_staged){to, bs, group, m * group};
     }
+    if (is_dense(a)) { /* the rows of all products */
+        pysimd_pack_a(kernel, a->count * m, k, a->from, k, 1, to);
+        return (pysimd_staged){to, bs, shape.rs, shape.cs};
+    }
     for (int64_t q = 0; q < a->count; q++)
         pysimd_pack_a(kernel, m, k, a->from + q * a->bs * size, a->rs, a->cs, to + q * shape.bytes);
     return (pysimd_staged){to, bs, shape.rs, shape.cs};
