@@ -3,6 +3,7 @@
  * own. Everything else is packed product by product. */
 #include "stage.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "pack.h"
@@ -24,6 +25,15 @@ static int is_dense(const pysimd_operand *x)
            (x->bs == x->rows * x->cols || x->count == 1);
 }
 
+/* All products, made dense. */
+static void copy(const pysimd_operand *x, int size, char *to)
+{
+    const int64_t each = x->rows * x->cols;
+    for (int64_t q = 0; q < x->count; q++)
+        pysimd_copy_matrix(x->rows, x->cols, size, x->from + q * x->bs * size, x->rs, x->cs, to + q * each * size,
+                           x->cols);
+}
+
 /* All products, widened, element (i, j) of product q at to + (q*rows + i)*cols + j. */
 static void widen(const pysimd_kernel *kernel, int operand, const pysimd_operand *x, char *to)
 {
@@ -33,9 +43,7 @@ static void widen(const pysimd_kernel *kernel, int operand, const pysimd_operand
     const char *from = x->from;
     if (!is_dense(x)) { /* made dense in the upper half of `to` */
         char *dense = to + all * size;
-        for (int64_t q = 0; q < x->count; q++)
-            pysimd_copy_matrix(x->rows, x->cols, size, x->from + q * x->bs * size, x->rs, x->cs,
-                               dense + q * each * size, x->cols);
+        copy(x, size, dense);
         from = dense;
     }
     pysimd_widening(kernel, operand)(all, from, to);
@@ -45,9 +53,10 @@ pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *
 {
     enum { IN_L1 = 16 << 10 };
     const int64_t m = a->rows, k = a->cols, each = m * k;
+    const int by_columns = llabs(a->rs) < llabs(a->cs) && a->cs != 1; /* a kernel with k_group 1 reads that as well */
+    const pysimd_operand columns = {a->count, k, m, a->from, a->bs, a->cs, a->rs};
     if (kernel->panel == WIDE) {
-        if (a->rs == 1 && a->cs != 1 && kernel->k_group == 1) { /* stored by columns: the kernel reads that as well */
-            const pysimd_operand columns = {a->count, k, m, a->from, a->bs, a->cs, a->rs};
+        if (by_columns && kernel->k_group == 1) {
             widen(kernel, 0, &columns, to);
             return (pysimd_staged){to, each, 1, m};
         }
@@ -59,7 +68,11 @@ pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *
     const pysimd_panel_shape shape = pysimd_panel_of_a(kernel, m, k);
     const int size = pysimd_element_sizes[kernel->types].a, group = kernel->k_group;
     const int64_t bs = shape.bytes / pysimd_sizes_in_kernel(kernel).a;
-    if (a->rs == 1 && a->cs != 1 && group > 1 && shape.bytes <= IN_L1) { /* the kernel strides over whole columns */
+    if (kernel->form == GEMV && by_columns) {
+        copy(&columns, size, to);
+        return (pysimd_staged){to, each, 1, m};
+    }
+    if (a->rs == 1 && by_columns && group > 1 && shape.bytes <= IN_L1) { /* the kernel strides over whole columns */
         for (int64_t q = 0; q < a->count; q++)
             pysimd_pack_columns_of_a(kernel, m, k, a->from + q * a->bs * size, a->cs, to + q * shape.bytes);
         return (pysimd_staged){to, bs, group, m * group};
