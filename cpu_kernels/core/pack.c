@@ -172,8 +172,8 @@ INLINE void transpose_narrow(int64_t m, int64_t n, const int size, const char *f
     }
 }
 
-/* Every other value of a row, of one or two bytes: 16 bytes at a time have eight or four of them. The last 16 bytes end
- * with the row's last value and overlap those before. */
+/* Every other value of a row, of one or two bytes: 16 bytes at a time have eight or four of them, and as many of those
+ * in between, which are in the array's memory. The last 16 bytes end with the row's last value. */
 INLINE __m128i every_other(const int size, const int last, const char *from)
 {
     const __m128i v = _mm_loadu_si128((const __m128i *)from);
@@ -269,9 +269,6 @@ void pysimd_copy_matrix(int64_t m, int64_t n, int size, const char *from, int64_
 
 /* --- A: element (i, p) at a[i*rs + p*cs] --- */
 
-typedef void pack_fn(const pysimd_kernel *kernel, int64_t rows, int64_t columns, const char *from, int64_t rs,
-                     int64_t cs, char *to);
-
 /* Zeros in the last group of each row, where K does not fill it, before the values are copied. */
 static void clear_last_groups(const pysimd_kernel *kernel, int64_t m, int64_t k, char *to)
 {
@@ -289,7 +286,7 @@ static void clear_last_groups(const pysimd_kernel *kernel, int64_t m, int64_t k,
 INLINE uint32_t sum_of_bytes(const char *from, int64_t count)
 {
 #ifdef __SSE2__
-    /* vpsadbw adds unsigned bytes, so each is offset by 128; what a short load leaves zero is offset too */
+    /* psadbw adds unsigned bytes, so each is offset by 128; what a short load leaves zero is offset too */
     const __m128i sign = _mm_set1_epi8(-128), zero = _mm_setzero_si128();
     __m128i sum = zero;
     uint32_t offset = 0;
@@ -320,7 +317,7 @@ INLINE __m128i first_bytes_mask(int64_t n)
 INLINE int64_t pack_adjacent_rows(const int offset, int64_t m, int64_t bytes, const char *from, char *to, int64_t row,
                                   int64_t end)
 {
-    /* vpsadbw adds unsigned bytes, so int8 are offset by 128; zeros too */
+    /* psadbw adds unsigned bytes, so int8 are offset by 128; zeros too */
     const __m128i sign = _mm_set1_epi8(-128), zero = _mm_setzero_si128(), mask = first_bytes_mask(bytes % 16);
     const int64_t reach = (bytes + 15) & -16, count = m - (reach - 1) / bytes;
     for (int64_t i = 0; i < count; i++, from += bytes, to += row) {
@@ -364,31 +361,12 @@ INLINE void pack_rows(const int offset, const pysimd_kernel *kernel, int64_t m, 
     }
 }
 
-static void pack_a_plain(const pysimd_kernel *kernel, int64_t m, int64_t k, const char *a, int64_t rs, int64_t cs,
-                         char *to)
+void pysimd_pack_a(const pysimd_kernel *kernel, int64_t m, int64_t k, const void *a, int64_t rs, int64_t cs, void *to)
 {
-    pack_rows(0, kernel, m, k, a, rs, cs, to);
-}
-
-static void pack_a_offset(const pysimd_kernel *kernel, int64_t m, int64_t k, const char *a, int64_t rs, int64_t cs,
-                          char *to)
-{
-    pack_rows(1, kernel, m, k, a, rs, cs, to);
-}
-
-static void pack_a_wide(const pysimd_kernel *kernel, int64_t m, int64_t k, const char *a, int64_t rs, int64_t cs,
-                        char *to)
-{
-    const int64_t ld = pysimd_panel_of_a(kernel, m, k).rs;
-    clear_last_groups(kernel, m, k, to);
-    for (int64_t i = 0; i < m; i++) {
-        const char *from = a + i * rs;
-        int16_t *row = (int16_t *)to + i * ld;
-        if (kernel->types == U8I8I32)
-            for (int64_t p = 0; p < k; p++) row[p] = *(const uint8_t *)(from + p * cs);
-        else
-            for (int64_t p = 0; p < k; p++) row[p] = *(const int8_t *)(from + p * cs);
-    }
+    if (kernel->panel == OFFSET)
+        pack_rows(1, kernel, m, k, a, rs, cs, to);
+    else
+        pack_rows(0, kernel, m, k, a, rs, cs, to);
 }
 
 /* --- B: element (p, j) at b[p*rs + j*cs] --- */
@@ -637,13 +615,10 @@ void pysimd_pack_columns_of_a(const pysimd_kernel *kernel, int64_t m, int64_t k,
 
 /* --- which function packs for a kernel --- */
 
-static pack_fn *const pack_a[] = {[PLAIN] = pack_a_plain, [WIDE] = pack_a_wide, [OFFSET] = pack_a_offset};
-static pack_fn *const pack_b[] = {[PLAIN] = pack_b_plain, [WIDE] = pack_b_wide, [OFFSET] = pack_b_offset};
+typedef void pack_fn(const pysimd_kernel *kernel, int64_t rows, int64_t columns, const char *from, int64_t rs,
+                     int64_t cs, char *to);
 
-void pysimd_pack_a(const pysimd_kernel *kernel, int64_t m, int64_t k, const void *a, int64_t rs, int64_t cs, void *to)
-{
-    pack_a[kernel->panel](kernel, m, k, a, rs, cs, to);
-}
+static pack_fn *const pack_b[] = {[PLAIN] = pack_b_plain, [WIDE] = pack_b_wide, [OFFSET] = pack_b_offset};
 
 void pysimd_pack_b(const pysimd_kernel *kernel, int64_t k, int64_t n, const void *b, int64_t rs, int64_t cs, void *to)
 {
