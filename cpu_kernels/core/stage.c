@@ -3,6 +3,7 @@
  * own. Everything else is packed product by product. */
 #include "stage.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "pack.h"
@@ -24,6 +25,15 @@ static int is_dense(const pysimd_operand *x)
            (x->bs == x->rows * x->cols || x->count == 1);
 }
 
+/* All products, made dense. */
+static void copy(const pysimd_operand *x, int size, char *to)
+{
+    const int64_t each = x->rows * x->cols;
+    for (int64_t q = 0; q < x->count; q++)
+        pysimd_copy_matrix(x->rows, x->cols, size, x->from + q * x->bs * size, x->rs, x->cs, to + q * each * size,
+                           x->cols);
+}
+
 /* All products, widened, element (i, j) of product q at to + (q*rows + i)*cols + j. */
 static void widen(const pysimd_kernel *kernel, int operand, const pysimd_operand *x, char *to)
 {
@@ -33,9 +43,7 @@ static void widen(const pysimd_kernel *kernel, int operand, const pysimd_operand
     const char *from = x->from;
     if (!is_dense(x)) { /* made dense in the upper half of `to` */
         char *dense = to + all * size;
-        for (int64_t q = 0; q < x->count; q++)
-            pysimd_copy_matrix(x->rows, x->cols, size, x->from + q * x->bs * size, x->rs, x->cs,
-                               dense + q * each * size, x->cols);
+        copy(x, size, dense);
         from = dense;
     }
     pysimd_widening(kernel, operand)(all, from, to);
@@ -43,10 +51,12 @@ static void widen(const pysimd_kernel *kernel, int operand, const pysimd_operand
 
 pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *a, char *to)
 {
+    enum { IN_L1 = 16 << 10 };
     const int64_t m = a->rows, k = a->cols, each = m * k;
+    const int by_columns = llabs(a->rs) < llabs(a->cs) && a->cs != 1; /* a kernel with k_group 1 reads that as well */
+    const pysimd_operand columns = {a->count, k, m, a->from, a->bs, a->cs, a->rs};
     if (kernel->panel == WIDE) {
-        if (a->rs == 1 && a->cs != 1 && kernel->k_group == 1) { /* stored by columns: the kernel reads that as well */
-            const pysimd_operand columns = {a->count, k, m, a->from, a->bs, a->cs, a->rs};
+        if (by_columns && kernel->k_group == 1) {
             widen(kernel, 0, &columns, to);
             return (pysimd_staged){to, each, 1, m};
         }
@@ -56,29 +66,24 @@ pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *
         return (pysimd_staged){to, each, k, kernel->k_group};
     }
     const pysimd_panel_shape shape = pysimd_panel_of_a(kernel, m, k);
-    const int size = pysimd_element_sizes[kernel->types].a;
+    const int size = pysimd_element_sizes[kernel->types].a, group = kernel->k_group;
+    const int64_t bs = shape.bytes / pysimd_sizes_in_kernel(kernel).a;
+    if (kernel->form == GEMV && by_columns) {
+        copy(&columns, size, to);
+        return (pysimd_staged){to, each, 1, m};
+    }
+    if (a->rs == 1 && by_columns && group > 1 && shape.bytes <= IN_L1) { /* the kernel strides over whole columns */
+        for (int64_t q = 0; q < a->count; q++)
+            pysimd_pack_columns_of_a(kernel, m, k, a->from + q * a->bs * size, a->cs, to + q * shape.bytes);
+        return (pysimd_staged){to, bs, group, m * group};
+    }
+    if (is_dense(a)) { /* the rows of all products */
+        pysimd_pack_a(kernel, a->count * m, k, a->from, k, 1, to);
+        return (pysimd_staged){to, bs, shape.rs, shape.cs};
+    }
     for (int64_t q = 0; q < a->count; q++)
         pysimd_pack_a(kernel, m, k, a->from + q * a->bs * size, a->rs, a->cs, to + q * shape.bytes);
-    return (pysimd_staged){to, shape.bytes / pysimd_sizes_in_kernel(kernel).a, shape.rs, shape.cs};
-}
-
-/* B stored by columns, in groups of two: a column's pairs are adjacent, so the panel is their transposition. */
-static void stage_pairs_of_columns(const pysimd_kernel *kernel, const pysimd_operand *b, char *to)
-{
-    const int64_t k = b->rows, n = b->cols, groups = (k + 1) / 2;
-    enum { COLUMNS = 8, PIECE = 256 }; /* of B, widened, at a time */
-    int16_t wide[COLUMNS][PIECE];
-    for (int64_t q = 0; q < b->count; q++, to += groups * n * 4)
-        for (int64_t p0 = 0; p0 < k; p0 += PIECE)
-            for (int64_t j0 = 0; j0 < n; j0 += COLUMNS) {
-                const int64_t terms = k - p0 < PIECE ? k - p0 : PIECE, columns = n - j0 < COLUMNS ? n - j0 : COLUMNS;
-                for (int64_t j = 0; j < columns; j++) {
-                    pysimd_widening(kernel, 1)(terms, b->from + q * b->bs + (j0 + j) * b->cs + p0, wide[j]);
-                    if (terms % 2) wide[j][terms] = 0;
-                }
-                pysimd_copy_matrix((terms + 1) / 2, columns, 4, (const char *)wide, 1, PIECE / 2,
-                                   to + (p0 / 2 * n + j0) * 4, n);
-            }
+    return (pysimd_staged){to, bs, shape.rs, shape.cs};
 }
 
 pysimd_staged pysimd_stage_b(const pysimd_kernel *kernel, const pysimd_operand *b, char *to)
@@ -87,10 +92,6 @@ pysimd_staged pysimd_stage_b(const pysimd_kernel *kernel, const pysimd_operand *
     if (kernel->panel == WIDE && kernel->k_group == 1) {
         widen(kernel, 1, b, to);
         return (pysimd_staged){to, k * n, n, 1};
-    }
-    if (kernel->panel == WIDE && b->rs == 1 && b->cs != 1 && n > 1) {
-        stage_pairs_of_columns(kernel, b, to);
-        return (pysimd_staged){to, (k + 1) / 2 * 2 * n, 2 * n, 1};
     }
     const pysimd_panel_shape shape = pysimd_panel_of_b(kernel, k, n);
     const int size = pysimd_element_sizes[kernel->types].b;

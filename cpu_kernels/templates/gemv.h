@@ -48,10 +48,11 @@ INLINE void PASTE(VEC, finish)(const int REGISTERS, int m, V(acc) *found, V(elem
     }
 }
 
-/* M rows of A, a constant, by rows. */
-INLINE void PASTE(VEC, rows_of)(const int M, int64_t k, const V(elem_a) *a, int64_t rs_a, const V(elem_b) *x,
-                                V(elem_c) *c, int64_t rs_c, int flags)
+/* M rows of A, a constant, by rows. A load may reach as far as `end`. */
+INLINE void PASTE(VEC, rows_of)(const int M, int64_t k, const V(elem_a) *a, int64_t rs_a, const V(elem_a) *end,
+                                const V(elem_b) *x, V(elem_c) *c, int64_t rs_c, int flags)
 {
+    const int within = a + (M - 1) * rs_a + k / V(lanes) * V(lanes) + V(lanes) <= end;
     const int64_t rs = rs_a * (int64_t)sizeof *a;
     int64_t rs3 = 3 * rs;
     if (M > 3) OPAQUE(rs3);
@@ -70,20 +71,24 @@ INLINE void PASTE(VEC, rows_of)(const int M, int64_t k, const V(elem_a) *a, int6
     if (p > 0) {
         const V(part) rest = V(part_of)((int)p);
         const V(vec) xp = V(load_x_part)(x, rest);
-        UNROLL for (int i = 0; i < M; i++)
-            acc[i] = V(fma)(V(load_part)((const V(elem_a) *)ROW_ADDRESS(i), rest), xp, acc[i]);
+        if (within)
+            UNROLL for (int i = 0; i < M; i++)
+                acc[i] = V(fma)(V(load_first)((const V(elem_a) *)ROW_ADDRESS(i), rest), xp, acc[i]);
+        else
+            UNROLL for (int i = 0; i < M; i++)
+                acc[i] = V(fma)(V(load_part)((const V(elem_a) *)ROW_ADDRESS(i), rest), xp, acc[i]);
     }
     UNROLL for (int g = 0; g < MR / V(rows); g++) found[g] = V(reduce_rows)(acc + g * V(rows));
     PASTE(VEC, finish)((M + V(rows) - 1) / V(rows), M, found, c, rs_c, flags);
 }
 
-INLINE void PASTE(VEC, by_rows)(int64_t m, int64_t k, const V(elem_a) *a, int64_t rs_a, const V(elem_b) *x,
-                                V(elem_c) *c, int64_t rs_c, int flags)
+INLINE void PASTE(VEC, by_rows)(int64_t m, int64_t k, const V(elem_a) *a, int64_t rs_a, const V(elem_a) *end,
+                                const V(elem_b) *x, V(elem_c) *c, int64_t rs_c, int flags)
 {
     for (; m >= MR; m -= MR, a += MR * rs_a, c += MR * rs_c)
-        PASTE(VEC, rows_of)(MR, k, a, rs_a, x, c, rs_c, flags);
+        PASTE(VEC, rows_of)(MR, k, a, rs_a, end, x, c, rs_c, flags);
     switch (m) {
-#define CASE(M) case M: PASTE(VEC, rows_of)(M, k, a, rs_a, x, c, rs_c, flags); break;
+#define CASE(M) case M: PASTE(VEC, rows_of)(M, k, a, rs_a, end, x, c, rs_c, flags); break;
         CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7)
 #undef CASE
     }
@@ -185,12 +190,13 @@ NOINLINE void PASTE(VEC, side_by_side)(int64_t m, int64_t k, const V(elem_a) *a,
     }
 }
 
-INLINE void PASTE(VEC, by_columns)(int64_t m, int64_t k, const V(elem_a) *a, int64_t cs_a, const V(elem_b) *x,
-                                   V(elem_c) *c, int64_t rs_c, int flags)
+INLINE void PASTE(VEC, by_columns)(int64_t m, int64_t k, const V(elem_a) *a, int64_t cs_a, const V(elem_a) *end,
+                                   const V(elem_b) *x, V(elem_c) *c, int64_t rs_c, int flags)
 {
     V(acc) found;
     if (m < V(rows)) {
-        found = PASTE(VEC, columns_of)(1, (int)m, k, a, cs_a, x);
+        const int within = a + (k - 1) * cs_a + V(rows) <= end; /* what it loads past row m is not stored */
+        found = within ? PASTE(VEC, columns_of)(0, 0, k, a, cs_a, x) : PASTE(VEC, columns_of)(1, (int)m, k, a, cs_a, x);
         PASTE(VEC, finish)(1, (int)m, &found, c, rs_c, flags);
     } else if (m <= 2 * V(rows) || k <= V(lanes)) { /* in registers; the last may overlap the one before it */
         for (; m > 0; m -= V(rows), a += V(rows), c += V(rows) * rs_c) {
@@ -211,6 +217,16 @@ INLINE void PASTE(VEC, by_columns)(int64_t m, int64_t k, const V(elem_a) *a, int
     }
 }
 
+/* How far a load of product i may reach: to the end of the array where its elements are adjacent, so that the first
+ * elements of a vector are loaded without a look at their number; else NULL. */
+INLINE const V(elem_a) *PASTE(VEC, end_of)(const pysimd_call *s, const V(elem_a) *a, int64_t i)
+{
+    const int64_t each = s->m * s->k;
+    const int dense = s->cs_a == 1 ? s->rs_a == s->k || s->m == 1 : s->cs_a == s->m;
+    if (!dense) return NULL;
+    return a + (s->bs_a == each ? s->batch - i : 1) * each;
+}
+
 NOINLINE void PASTE(VEC, products)(const pysimd_call *s)
 {
     const V(elem_a) *a = s->a;
@@ -223,18 +239,19 @@ NOINLINE void PASTE(VEC, products)(const pysimd_call *s)
         }
         return;
     }
+    const int by_columns = s->cs_a != 1 || (s->k == 1 && s->rs_a == 1);
     for (int64_t i = 0; i < s->batch; i++, a += s->bs_a, x += s->bs_b, c += s->bs_c)
-        if (s->cs_a == 1)
-            PASTE(VEC, by_rows)(s->m, s->k, a, s->rs_a, x, c, s->rs_c, s->flags);
+        if (by_columns)
+            PASTE(VEC, by_columns)(s->m, s->k, a, s->cs_a, PASTE(VEC, end_of)(s, a, i), x, c, s->rs_c, s->flags);
         else
-            PASTE(VEC, by_columns)(s->m, s->k, a, s->cs_a, x, c, s->rs_c, s->flags);
+            PASTE(VEC, by_rows)(s->m, s->k, a, s->rs_a, PASTE(VEC, end_of)(s, a, i), x, c, s->rs_c, s->flags);
 }
 
 #ifdef KERNEL
 void KERNEL(int64_t k, const void *a, int64_t rs_a, int64_t cs_a, const void *b, int64_t rs_b, void *c, int64_t rs_c)
 {
     if (cs_a == 1) {
-        PASTE(VEC, rows_of)(MR, k, a, rs_a, b, c, rs_c, 0);
+        PASTE(VEC, rows_of)(MR, k, a, rs_a, NULL, b, c, rs_c, 0);
     } else {
         const pysimd_call s = one_tile(MR, 1, k, a, rs_a, cs_a, b, rs_b, c, rs_c);
         PASTE(VEC, products)(&s);

@@ -23,6 +23,22 @@ NOINLINE __m128i first_bytes(const void *p, int n)
     return _mm_set_epi64x((int64_t)high, (int64_t)low);
 }
 
+/* A part of 16 bytes: its length in bytes, and a mask for what can be loaded whole. */
+typedef struct {
+    int bytes;
+    __m128i mask;
+} part_of_bytes;
+INLINE part_of_bytes part_of(int bytes)
+{
+    static const int64_t ones_and_zeros[4] = {-1, -1, 0, 0};
+    const char *mask = (const char *)ones_and_zeros + 16 - bytes;
+    return (part_of_bytes){bytes, _mm_loadu_si128((const __m128i *)mask)};
+}
+INLINE __m128i load_first_bytes(const void *p, part_of_bytes part)
+{
+    return _mm_and_si128(_mm_loadu_si128((const __m128i *)p), part.mask);
+}
+
 /* Lane i of the result is the sum of the lanes of acc[i], by halves. */
 INLINE __m256 sums_of_rows_ps(const __m256 *acc)
 {
@@ -61,6 +77,7 @@ INLINE i16x16_acc sums_of_rows_epi32(const i16x16_acc *acc)
     typedef first_of VEC_##_part;                                                                                      \
     INLINE first_of VEC_##_part_of(int n) { return VEC_##_mask_of(n); }                                                \
     INLINE VEC_##_vec VEC_##_load_part(const elem *p, first_of part) { return VEC_##_load_masked(p, part); }           \
+    INLINE VEC_##_vec VEC_##_load_first(const elem *p, first_of part) { return VEC_##_load_masked(p, part); }          \
     INLINE VEC_##_vec VEC_##_load_x(const elem *p) { return VEC_##_load(p); }                                          \
     INLINE VEC_##_vec VEC_##_load_x_part(const elem *p, first_of part) { return VEC_##_load_masked(p, part); }         \
     INLINE VEC_##_vec VEC_##_columns(const elem *p, int64_t cs, int depth)                                             \
@@ -94,10 +111,10 @@ INLINE __m256d f64x4_reduce_rows(const __m256d *acc) { return sums_of_rows_pd(ac
     typedef float VEC_##_elem_c, VEC_##_sum;                                                                           \
     typedef __m256 VEC_##_vec, VEC_##_acc;                                                                             \
     typedef first_of VEC_##_mask;                                                                                      \
-    typedef int VEC_##_part;                                                                                           \
+    typedef part_of_bytes VEC_##_part;                                                                                 \
     enum { VEC_##_lanes = 8, VEC_##_rows = 8, VEC_##_depth = 1 };                                                      \
     INLINE first_of VEC_##_mask_of(int n) { return f32x8_mask_of(n); }                                                 \
-    INLINE int VEC_##_part_of(int n) { return n; }                                                                     \
+    INLINE part_of_bytes VEC_##_part_of(int n) { return part_of(2 * n); }                                              \
     INLINE __m256 VEC_##_zero(void) { return f32x8_zero(); }                                                           \
     INLINE __m256 VEC_##_fma(__m256 a, __m256 b, __m256 c) { return f32x8_fma(a, b, c); }                              \
     INLINE __m256 VEC_##_add(__m256 a, __m256 b) { return f32x8_add(a, b); }                                           \
@@ -107,7 +124,8 @@ INLINE __m256d f64x4_reduce_rows(const __m256d *acc) { return sums_of_rows_pd(ac
     INLINE void VEC_##_store_masked(float *p, first_of m, __m256 v) { f32x8_store_masked(p, m, v); }                   \
     INLINE __m256 VEC_##_reduce_rows(const __m256 *acc) { return sums_of_rows_ps(acc); }                               \
     INLINE __m256 VEC_##_load(const uint16_t *p) { return widen(_mm_loadu_si128((const __m128i *)p)); }                \
-    INLINE __m256 VEC_##_load_part(const uint16_t *p, int n) { return widen(first_bytes(p, 2 * n)); }                  \
+    INLINE __m256 VEC_##_load_part(const uint16_t *p, part_of_bytes n) { return widen(first_bytes(p, n.bytes)); }      \
+    INLINE __m256 VEC_##_load_first(const uint16_t *p, part_of_bytes n) { return widen(load_first_bytes(p, n)); }      \
     INLINE __m256 VEC_##_load_one(const uint16_t *p)                                                                   \
     {                                                                                                                  \
         uint16_t x;                                                                                                    \
@@ -116,13 +134,13 @@ INLINE __m256d f64x4_reduce_rows(const __m256d *acc) { return sums_of_rows_pd(ac
     }                                                                                                                  \
     INLINE __m256 VEC_##_load_x_one(const uint16_t *p) { return VEC_##_load_one(p); }                                  \
     INLINE __m256 VEC_##_load_x(const uint16_t *p) { return VEC_##_load(p); }                                          \
-    INLINE __m256 VEC_##_load_x_part(const uint16_t *p, int n) { return VEC_##_load_part(p, n); }                      \
+    INLINE __m256 VEC_##_load_x_part(const uint16_t *p, part_of_bytes n) { return VEC_##_load_part(p, n); }            \
     INLINE __m256 VEC_##_columns(const uint16_t *p, int64_t cs, int depth)                                             \
     {                                                                                                                  \
         (void)cs, (void)depth;                                                                                         \
         return VEC_##_load(p);                                                                                         \
     }                                                                                                                  \
-    INLINE __m256 VEC_##_columns_part(const uint16_t *p, int64_t cs, int depth, int n)                                 \
+    INLINE __m256 VEC_##_columns_part(const uint16_t *p, int64_t cs, int depth, part_of_bytes n)                       \
     {                                                                                                                  \
         (void)cs, (void)depth;                                                                                         \
         return VEC_##_load_part(p, n);                                                                                 \
@@ -150,10 +168,10 @@ GEMV_HALVES(f16x8, _mm256_cvtph_ps)
     typedef first_of VEC_##_mask;                                                                                      \
     typedef __m256i VEC_##_vec;                                                                                        \
     typedef i16x16_acc VEC_##_acc;                                                                                     \
-    typedef int VEC_##_part;                                                                                           \
+    typedef part_of_bytes VEC_##_part;                                                                                 \
     enum { VEC_##_lanes = 16, VEC_##_rows = 8, VEC_##_depth = 2 };                                                     \
     INLINE first_of VEC_##_mask_of(int n) { return i16x16_mask_of(n); }                                                \
-    INLINE int VEC_##_part_of(int n) { return n; }                                                                     \
+    INLINE part_of_bytes VEC_##_part_of(int n) { return part_of(n); }                                                  \
     INLINE i16x16_acc VEC_##_zero(void) { return i16x16_zero(); }                                                      \
     INLINE i16x16_acc VEC_##_fma(__m256i a, __m256i b, i16x16_acc c) { return i16x16_fma(a, b, c); }                   \
     INLINE i16x16_acc VEC_##_add(i16x16_acc a, i16x16_acc b) { return a + b; }                                         \
@@ -163,7 +181,8 @@ GEMV_HALVES(f16x8, _mm256_cvtph_ps)
     INLINE void VEC_##_store_masked(int32_t *p, first_of m, i16x16_acc v) { i16x16_store_masked(p, m, v); }            \
     INLINE i16x16_acc VEC_##_reduce_rows(const i16x16_acc *acc) { return sums_of_rows_epi32(acc); }                    \
     INLINE __m256i VEC_##_load(const type_a *p) { return widen_a(_mm_loadu_si128((const __m128i *)p)); }               \
-    INLINE __m256i VEC_##_load_part(const type_a *p, int n) { return widen_a(first_bytes(p, n)); }                     \
+    INLINE __m256i VEC_##_load_part(const type_a *p, part_of_bytes n) { return widen_a(first_bytes(p, n.bytes)); }     \
+    INLINE __m256i VEC_##_load_first(const type_a *p, part_of_bytes n) { return widen_a(load_first_bytes(p, n)); }     \
     INLINE __m256i VEC_##_load_one(const type_a *p)                                                                    \
     {                                                                                                                  \
         return _mm256_zextsi128_si256(_mm_cvtsi32_si128((uint16_t)*p));                                                \
@@ -173,16 +192,17 @@ GEMV_HALVES(f16x8, _mm256_cvtph_ps)
         return _mm256_zextsi128_si256(_mm_cvtsi32_si128((uint16_t)*p));                                                \
     }                                                                                                                  \
     INLINE __m256i VEC_##_load_x(const type_x *p) { return widen_x(_mm_loadu_si128((const __m128i *)p)); }             \
-    INLINE __m256i VEC_##_load_x_part(const type_x *p, int n) { return widen_x(first_bytes(p, n)); }                   \
+    INLINE __m256i VEC_##_load_x_part(const type_x *p, part_of_bytes n) { return widen_x(first_bytes(p, n.bytes)); }   \
     INLINE __m256i VEC_##_columns(const type_a *p, int64_t cs, int depth)                                              \
     {                                                                                                                  \
         const __m128i x = _mm_loadl_epi64((const __m128i *)p);                                                         \
         const __m128i y = depth == 2 ? _mm_loadl_epi64((const __m128i *)(p + cs)) : _mm_setzero_si128();               \
         return widen_a(_mm_unpacklo_epi8(x, y));                                                                       \
     }                                                                                                                  \
-    INLINE __m256i VEC_##_columns_part(const type_a *p, int64_t cs, int depth, int n)                                  \
+    INLINE __m256i VEC_##_columns_part(const type_a *p, int64_t cs, int depth, part_of_bytes n)                        \
     {                                                                                                                  \
-        const __m128i x = first_bytes(p, n), y = depth == 2 ? first_bytes(p + cs, n) : _mm_setzero_si128();            \
+        const __m128i x = first_bytes(p, n.bytes);                                                                     \
+        const __m128i y = depth == 2 ? first_bytes(p + cs, n.bytes) : _mm_setzero_si128();                             \
         return widen_a(_mm_unpacklo_epi8(x, y));                                                                       \
     }                                                                                                                  \
     INLINE __m256i VEC_##_broadcast_x(const type_x *p, int depth)                                                      \

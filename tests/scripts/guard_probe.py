@@ -32,6 +32,15 @@ def stored_by_columns(x: np.ndarray, place: str, memory: GuardedMemory) -> np.nd
     return getattr(memory, place)(np.ascontiguousarray(x.swapaxes(-1, -2))).swapaxes(-1, -2)
 
 
+def stored(x: np.ndarray, place: str, memory: GuardedMemory, *, by_columns: bool, backwards: bool) -> np.ndarray:
+    """``x`` in guarded memory, by rows or by columns; backwards: the last row or column has the lowest address."""
+    if backwards:
+        axis = -1 if by_columns else -2
+        forwards = stored(np.flip(x, axis), place, memory, by_columns=by_columns, backwards=False)
+        return np.flip(forwards, axis)
+    return stored_by_columns(x, place, memory) if by_columns else getattr(memory, place)(x)
+
+
 def kernel_calls(kernel, k: int, place: str) -> None:
     rng = np.random.default_rng(k)
     for batch in ((), (3,)):
@@ -102,22 +111,23 @@ def matmul(types: str) -> None:
 
 
 def vectors(types: str) -> None:
-    """A matrix times a vector and a vector times a matrix, stored by rows and by columns."""
+    """A matrix times a vector and a vector times a matrix, stored by rows and by columns, also backwards."""
     sizes = (1, 3, 8, 17) if QUICK else (*range(1, 20), 31, 33, 300)
     family = dtypes.FAMILIES[types]
     kinds = [dtypes.dtype_of(name) for name in (family.a, family.b, family.c)]
-    for size, k, place, by_columns in itertools.product(sizes, sizes, PLACES, (False, True)):
-        if size * k > 10_000:
-            continue  # more than the memory that is guarded
+    ways = itertools.product((False, True), repeat=2)
+    for size, k, place, (by_columns, backwards) in itertools.product(sizes, sizes, PLACES, ways):
+        if size * k > 10_000 or (backwards and max(size, k) > 9):
+            continue  # more than the memory that is guarded; backwards, short rows are enough
         for m, n in ((size, 1), (1, size)):
-            say(types, f"m = {m}, n = {n}, K = {k}, by columns: {by_columns}", place)
+            say(types, f"m = {m}, n = {n}, K = {k}, by columns: {by_columns}, backwards: {backwards}", place)
             rng = np.random.default_rng((m, k, n))
             plain_a, plain_b = (random_operand(rng, kinds[0], (2, m, k)), random_operand(rng, kinds[1], (2, k, n)))
-            a, b, out = placed(place, plain_a, plain_b, np.zeros((2, m, n), kinds[2]))
-            if by_columns:
-                a, b = (
-                    stored_by_columns(x, place, memory) for x, memory in ((plain_a, MEMORY[0]), (plain_b, MEMORY[1]))
-                )
+            out = getattr(MEMORY[2], place)(np.zeros((2, m, n), kinds[2]))
+            a, b = (
+                stored(x, place, memory, by_columns=by_columns, backwards=backwards)
+                for x, memory in ((plain_a, MEMORY[0]), (plain_b, MEMORY[1]))
+            )
             pysimd.matmul(a, b, out=out)
             check(out, types, plain_a, plain_b)
             assert MEMORY[2].untouched_around(out), "bytes around out were written"
