@@ -16,11 +16,10 @@ pysimd_sizes pysimd_sizes_in_kernel(const pysimd_kernel *kernel)
     return kernel->panel == WIDE ? (pysimd_sizes){2 * size.a, 2 * size.b, size.c} : size;
 }
 
-/* K rounded up to whole groups. */
-static int64_t padded(const pysimd_kernel *kernel, int64_t k)
-{
-    return (k + kernel->k_group - 1) / kernel->k_group * kernel->k_group;
-}
+static int64_t rounded_up(int64_t k, int64_t step) { return (k + step - 1) / step * step; }
+
+/* K in whole groups. */
+static int64_t padded(const pysimd_kernel *kernel, int64_t k) { return rounded_up(k, kernel->k_group); }
 
 /* The product of two sizes, INT64_MAX where it overflows, which no allocation can satisfy. */
 static int64_t times(int64_t x, int64_t y)
@@ -31,7 +30,8 @@ static int64_t times(int64_t x, int64_t y)
 
 pysimd_panel_shape pysimd_panel_of_a(const pysimd_kernel *kernel, int64_t m, int64_t k)
 {
-    const int64_t row = padded(kernel, k) + (kernel->panel == OFFSET ? 4 : 0); /* an int32 */
+    const int64_t step = kernel->k_group * (kernel->k_tile ? kernel->k_tile : 1); /* a row of a tile: a cache line */
+    const int64_t row = rounded_up(k, step) + (kernel->panel == OFFSET ? 4 : 0); /* an int32 */
     return (pysimd_panel_shape){
         .bytes = times(times(m, row), pysimd_sizes_in_kernel(kernel).a), .rs = row, .cs = kernel->k_group};
 }
@@ -328,16 +328,21 @@ static void interleave_widened_bytes(const char *b, int64_t rs, int64_t cs, int6
         for (int q = 0; q < 2; q++) ((int16_t *)to)[2 * j + q] = q < rows ? (int8_t)b[q * rs + j * cs] : 0;
 }
 
+static interleave_fn *interleave_of_plain(const pysimd_kernel *kernel)
+{
+    const int size = pysimd_element_sizes[kernel->types].b;
+    if (kernel->k_group * size == 8) return size == 1 ? interleave_8_bytes : interleave_4_words;
+    return size == 1 ? interleave_bytes : interleave_words;
+}
+
 static void pack_b_plain(const pysimd_kernel *kernel, int64_t k, int64_t n, const char *b, int64_t rs, int64_t cs,
                          char *to)
 {
     const int size = pysimd_element_sizes[kernel->types].b;
     if (kernel->k_group == 1)
         pysimd_copy_matrix(k, n, size, b, rs, cs, to, pysimd_panel_of_b(kernel, k, n).rs);
-    else if (kernel->k_group * size == 8)
-        pack_groups(kernel, size == 1 ? interleave_8_bytes : interleave_4_words, k, n, b, rs, cs, to);
     else
-        pack_groups(kernel, size == 1 ? interleave_bytes : interleave_words, k, n, b, rs, cs, to);
+        pack_groups(kernel, interleave_of_plain(kernel), k, n, b, rs, cs, to);
 }
 
 static void pack_b_wide(const pysimd_kernel *kernel, int64_t k, int64_t n, const char *b, int64_t rs, int64_t cs,
@@ -385,6 +390,17 @@ INLINE void copy_panels(const int64_t bytes, int64_t k, int64_t panels, const ch
         for (int64_t j = 0; j < panels; j++) memcpy(to + j * panel_bytes, b + j * bytes, (size_t)bytes);
 }
 
+/* The same of groups of rows. */
+static void interleave_panels(const pysimd_kernel *kernel, interleave_fn *interleave, int64_t k, int64_t panels,
+                              const char *b, int64_t rs, char *to, int64_t panel_bytes)
+{
+    const int64_t bytes = kernel->nr * pysimd_element_sizes[kernel->types].b, group = kernel->k_group;
+    const int64_t step = group * rs * pysimd_element_sizes[kernel->types].b;
+    for (; k > 0; k -= group, b += step, to += group * bytes)
+        for (int64_t j = 0; j < panels; j++)
+            interleave(b + j * bytes, rs, 1, k < group ? k : group, kernel->nr, to + j * panel_bytes);
+}
+
 void pysimd_pack_panels(const pysimd_kernel *kernel, int64_t k, int64_t n, const void *b, int64_t rs, int64_t cs,
                         void *to, int64_t panel_bytes)
 {
@@ -399,6 +415,10 @@ void pysimd_pack_panels(const pysimd_kernel *kernel, int64_t k, int64_t n, const
             CASE(16) CASE(32) CASE(64) CASE(128)
 #undef CASE
         }
+    } else if (kernel->form == OUTER && kernel->panel != WIDE && kernel->k_group > 1 && cs == 1) {
+        interleave_fn *const interleave = kernel->panel == OFFSET ? interleave_offset_bytes : interleave_of_plain(kernel);
+        interleave_panels(kernel, interleave, k, n / nr, from, rs, panel, panel_bytes);
+        j = n / nr * nr;
     }
     for (; j < n; j += nr)
         pysimd_pack_b(kernel, k, n - j < nr ? n - j : nr, from + j * cs * size, rs, cs, panel + j / nr * panel_bytes);
