@@ -372,13 +372,6 @@ static int default_threads(double ns)
     return ns > 0 ? pysimd_threads_for(ns, limits.thread_ns, limits.threads) : 1;
 }
 
-/* Of integers, whose products are exact by any kernel, the size of the batch counts as well. */
-static const pysimd_kernel *choose(const plan *p)
-{
-    const double count = p->types == I8I32 || p->types == U8I8I32 ? (double)p->count : 1;
-    return pysimd_choose(p->types, p->a.rows, p->b.cols, (double)p->a.cols * count);
-}
-
 /* The multiplication, which takes about `ns`, and the scaling if there is one; without the GIL if it takes longer than
  * gil_ns. Nonzero: there was no memory, or a signal handler has raised an exception. */
 static int compute(const pysimd_kernel *kernel, pysimd_product *product, double ns, const pysimd_scaling *scaling)
@@ -431,7 +424,7 @@ static PyObject *multiply(const request *r)
     if (!read_request(r, &p)) return not_implemented();
     const int nd = result_shape(r, &p, shape);
     if (nd > PYSIMD_MAX_DIMS || (r->out && !usable(r, &p, r->out, shape, nd))) return not_implemented();
-    const pysimd_kernel *kernel = r->kernel ? r->kernel : choose(&p);
+    const pysimd_kernel *kernel = r->kernel ? r->kernel : pysimd_choose(p.types, p.a.rows, p.b.cols, p.a.cols);
 
     PyArrayObject *result = (PyArrayObject *)r->out;
     if (result)

@@ -92,10 +92,10 @@ typedef struct {
     pysimd_form form;
     int mr, nr, k_group;
     int mr_vl, nr_vl; /* mr and nr in vectors of C, where their length is the processor's; else 0 */
-    int k_tile; /* groups of k that an instruction takes from each row of A, which are then adjacent; 0: one, at any stride */
+    int k_tile; /* groups of k, adjacent, that an instruction takes from each row of A; 0: one, at any stride */
     pysimd_panel panel;
     int dispatch_from, dispatch; /* fewest and most columns of the products that matmul takes it for; see kernels.inc */
-    int dispatch_macs, dispatch_rows; /* fewest multiply-adds and rows of such products */
+    int dispatch_macs, dispatch_rows, dispatch_k; /* fewest multiply-adds and rows, and least k, of such products */
     int column_step; /* tiles side by side have multiples of so many columns; 0: all but the last have nr */
     pysimd_run_fn *run; /* NULL: of another architecture than this build */
     pysimd_batch_fn *batch;

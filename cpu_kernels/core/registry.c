@@ -112,7 +112,7 @@ void pysimd_start(int highest_target)
         }
 }
 
-const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, double k)
+const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k)
 {
     if (m == 1) {
         const pysimd_kernel *kernel = atomic_load_explicit(&choices[types][1].of_all, memory_order_acquire);
@@ -120,6 +120,8 @@ const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, double k)
     }
     const choice *found = &choices[types][n < CHOICES ? n : CHOICES - 1];
     const pysimd_kernel *kernel = atomic_load_explicit(&found->of_all, memory_order_acquire);
-    if (kernel->dispatch_macs == 0 || (double)m * (double)n * k >= kernel->dispatch_macs && m >= kernel->dispatch_rows) return kernel;
+    const int fits = m >= kernel->dispatch_rows && k >= kernel->dispatch_k &&
+                     (double)m * (double)n * (double)k >= kernel->dispatch_macs;
+    if (fits || kernel->dispatch_macs == 0) return kernel;
     return atomic_load_explicit(&found->of_any_size, memory_order_acquire);
 }

@@ -65,8 +65,8 @@ void pysimd_start(int highest_target);
 int pysimd_can_run(const pysimd_kernel *kernel);
 
 /* The kernel that dispatch takes for products of m rows, n columns and k, by the rule of kernels.inc. A single row is
- * computed by a GEMV kernel with the operands exchanged, C^T = B^T A^T. So bits never depend on strides, nor on the size
- * of the batch: only where products are exact, k may be that of all of them. */
-const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, double k);
+ * computed by a GEMV kernel with the operands exchanged, C^T = B^T A^T. So bits never depend on the size of the batch or
+ * on strides. */
+const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k);
 
 #endif

@@ -11,6 +11,7 @@
 enum {
     MR = 2 * TILE_ROWS, NR = 2 * TILE_ROWS, ELEM_C_BYTES = 4, TILE_COLUMN_BYTES = TILE_ROWS * ELEM_C_BYTES,
     LINE = 64,
+    SHORT = 8,               /* steps of a panel of A that stays in L1 */
     DEPTH = 4 * TILE_GROUPS, /* groups of A that are copied at a time where they are not adjacent */
 };
 
@@ -92,8 +93,13 @@ INLINE void multiply(const int P, const int Q, const int once, const operands *x
     }
 }
 
-/* A panel of A is larger than L1, and each of its lines is read once if rows start on one. */
-INLINE int starts_on_lines(const operands *x) { return ((uintptr_t)x->a | (uintptr_t)x->rs_a | (uintptr_t)x->bs_a) % LINE == 0; }
+/* Whether each cache line of A is loaded once, by rows that start on one, and they are so many that they would evict B
+ * from L1. Of rows that do not, each line is loaded twice, and from L2 if the first load has left it there: that took twice
+ * as long. */
+INLINE int loads_once(const operands *x, int64_t steps)
+{
+    return steps > SHORT && ((uintptr_t)x->a | (uintptr_t)x->rs_a | (uintptr_t)x->bs_a) % LINE == 0;
+}
 
 INLINE void pass(const int P, const int Q, const operands *x, int64_t steps, int64_t groups, int adds, int configured)
 {
@@ -101,7 +107,7 @@ INLINE void pass(const int P, const int Q, const operands *x, int64_t steps, int
         const tile_config config = config_of(x->m, x->n, groups);
         TILE_CONFIGURE(config);
     }
-    if (starts_on_lines(x))
+    if (loads_once(x, steps))
         multiply(P, Q, 1, x, steps, adds);
     else
         multiply(P, Q, 0, x, steps, adds);
