@@ -26,7 +26,8 @@ ffi.cdef(
                                void *c, int64_t rs_c);
     typedef struct {
         const char *name;
-        int target, types, form, mr, nr, k_group, mr_vl, nr_vl, panel, dispatch_from, dispatch, column_step;
+        int target, types, form, mr, nr, k_group, mr_vl, nr_vl, k_tile, panel;
+        int dispatch_from, dispatch, dispatch_macs, dispatch_rows, dispatch_k, column_step;
         pysimd_run_fn *run;
         ...;
     } pysimd_kernel;
@@ -39,6 +40,7 @@ ffi.cdef(
     extern const int pysimd_feature_count;
 
     #define GENERIC ...
+    #define AMX ...
     #define TARGETS ...
     #define F32 ...
     #define F64 ...
@@ -66,7 +68,7 @@ ffi.cdef(
     uint64_t pysimd_cpu_features(void);
     void pysimd_start(int highest_target);
     int pysimd_can_run(const pysimd_kernel *kernel);
-    const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n);
+    const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k);
 
     typedef struct {
         int64_t m, n, k;

@@ -14,6 +14,7 @@ TARGETS = {  # target: (folder of its files, compiler flags)
     "avx512": ("x86", _AVX512),
     "avx512vnni": ("x86", [*_AVX512, "-mavx512vnni"]),
     "avx512bf16": ("x86", [*_AVX512, "-mavx512bf16"]),
+    "amx": ("x86", []),  # written in assembly
     "neon": ("arm", []),
     "neondot": ("arm", ["-march=armv8.2-a+dotprod"]),
     "neonmmla": ("arm", ["-march=armv8.2-a+dotprod+i8mm+bf16"]),

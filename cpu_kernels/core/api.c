@@ -13,7 +13,7 @@ static const pysimd_kernel *find(const char *name)
     return NULL;
 }
 
-static const pysimd_kernel *choose(pysimd_types types, int64_t m, int64_t n) { return pysimd_choose((int)types, m, n); }
+static const pysimd_kernel *choose(pysimd_types types, int64_t m, int64_t n) { return pysimd_choose((int)types, m, n, 0); }
 
 /* The bound of PYSIMD_ISA; -1 where it is no target. */
 static int highest_target(void)
@@ -28,7 +28,7 @@ static int highest_target(void)
 __attribute__((visibility("default"))) const pysimd_api *pysimd_get_api(void)
 {
     static const pysimd_api api = {PYSIMD_API_VERSION, find, choose};
-    const int started = pysimd_choose(F32, 2, 4) != NULL; /* by Python */
+    const int started = pysimd_choose(F32, 2, 4, 0) != NULL; /* by Python */
     const int highest = started ? 0 : highest_target();
     if (highest < 0) return NULL;
     if (!started) pysimd_start(highest);

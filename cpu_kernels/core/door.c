@@ -424,7 +424,7 @@ static PyObject *multiply(const request *r)
     if (!read_request(r, &p)) return not_implemented();
     const int nd = result_shape(r, &p, shape);
     if (nd > PYSIMD_MAX_DIMS || (r->out && !usable(r, &p, r->out, shape, nd))) return not_implemented();
-    const pysimd_kernel *kernel = r->kernel ? r->kernel : pysimd_choose(p.types, p.a.rows, p.b.cols);
+    const pysimd_kernel *kernel = r->kernel ? r->kernel : pysimd_choose(p.types, p.a.rows, p.b.cols, p.a.cols);
 
     PyArrayObject *result = (PyArrayObject *)r->out;
     if (result)

@@ -77,6 +77,7 @@ static void tiles(const work *w, const pysimd_call *s)
     const split columns = split_of(s->n, kernel->nr, kernel->column_step ? kernel->column_step : kernel->nr);
     const int64_t together = side_by_side(w, s, size);
     const int64_t step_b = kernel->form == OUTER ? kernel->k_group : s->rs_b;
+    pysimd_shape before = {0, 0};
     for (int64_t i = 0; i < s->batch; i += together) {
         pysimd_call t = *s;
         t.batch = s->batch - i < together ? s->batch - i : together;
@@ -87,6 +88,8 @@ static void tiles(const work *w, const pysimd_call *s)
                 t.n = part_of(&columns, q, s->n - j0);
                 t.b = (const char *)s->b + (i * s->bs_b + j0 * step_b) * size.b;
                 t.c = (char *)s->c + (i * s->bs_c + i0 * s->rs_c + j0) * size.c;
+                const int last = i + t.batch == s->batch && r + 1 == rows.count && q + 1 == columns.count;
+                t.flags = s->flags | pysimd_flags_in_a_row(kernel, &before, &t, last);
                 kernel->batch(&t);
             }
         }

@@ -6,7 +6,8 @@
 const char *const pysimd_feature_names[] = {"sse2",     "avx",      "avx2",     "fma",         "avx512f",
                                             "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16",
                                             "f16c",     "neon",     "dotprod",  "i8mm",        "bf16",
-                                            "sve",      "sme",      "rvv"};
+                                            "sve",      "sme",      "rvv",      "amx_tile",    "amx_int8",
+                                            "amx_bf16"};
 const int pysimd_feature_count = sizeof pysimd_feature_names / sizeof *pysimd_feature_names;
 
 #ifdef __x86_64__
@@ -21,7 +22,7 @@ static uint64_t saved_registers(void)
 
 uint64_t pysimd_cpu_features(void)
 {
-    enum { OSXSAVE = 1 << 27, SAVES_YMM = 0x06, SAVES_ZMM = 0xe6 };
+    enum { OSXSAVE = 1 << 27, SAVES_YMM = 0x06, SAVES_ZMM = 0xe6, SAVES_TILES = 3 << 17 };
     unsigned eax, ebx, ecx, edx;
     uint64_t has = HAS_SSE2; /* part of x86-64 */
 #define BIT(reg, bit, feature) ((reg) >> (bit)&1 ? (uint64_t)(feature) : 0)
@@ -33,6 +34,8 @@ uint64_t pysimd_cpu_features(void)
     if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return has;
     const unsigned last_subleaf = eax;
     has |= BIT(ebx, 5, HAS_AVX2);
+    if ((saved & SAVES_TILES) == SAVES_TILES)
+        has |= BIT(edx, 24, HAS_AMX_TILE) | BIT(edx, 25, HAS_AMX_INT8) | BIT(edx, 22, HAS_AMX_BF16);
     if ((saved & SAVES_ZMM) != SAVES_ZMM) return has;
     has |= BIT(ebx, 16, HAS_AVX512F) | BIT(ebx, 17, HAS_AVX512DQ) | BIT(ebx, 30, HAS_AVX512BW);
     has |= BIT(ebx, 31, HAS_AVX512VL) | BIT(ecx, 11, HAS_AVX512_VNNI);
@@ -88,6 +91,22 @@ uint64_t pysimd_cpu_features(void)
 
 #else
 uint64_t pysimd_cpu_features(void) { return 0; }
+#endif
+
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Linux from 5.16 on: documentation of the kernel, arch/x86/xstate.rst. A thread that exists has the permission as well.
+ * It is refused where a signal handler has a stack too small for the state with tiles; and after it is given, such a
+ * stack is refused. */
+int pysimd_permits_tiles(void)
+{
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 };
+    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA) == 0;
+}
+#else
+int pysimd_permits_tiles(void) { return 0; }
 #endif
 
 /* Bytes of a vector register; 0 where the target has none of its own length here. Volatile: the compiler may move other

@@ -43,7 +43,7 @@ int pysimd_rung_target(const pysimd_rung *rung)
     return target;
 }
 
-const pysimd_kernel *pysimd_ladder_kernel(void) { return pysimd_choose(F32, 2, INT32_MAX); }
+const pysimd_kernel *pysimd_ladder_kernel(void) { return pysimd_choose(F32, 2, INT32_MAX, 1); }
 
 /* What GotoBLAS asks for. A micro-panel of B, kc x nr, is as large as L1: half of it is there for every tile, and the
  * next half is on its way. A block of A, mc x kc, is half of L2; a block of B, kc x nc, half of L3, which other cores

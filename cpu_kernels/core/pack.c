@@ -16,11 +16,11 @@ pysimd_sizes pysimd_sizes_in_kernel(const pysimd_kernel *kernel)
     return kernel->panel == WIDE ? (pysimd_sizes){2 * size.a, 2 * size.b, size.c} : size;
 }
 
-/* K rounded up to whole groups. */
-static int64_t padded(const pysimd_kernel *kernel, int64_t k)
-{
-    return (k + kernel->k_group - 1) & -(int64_t)kernel->k_group; /* k_group is a power of two */
-}
+/* Steps are powers of two. */
+static int64_t rounded_up(int64_t k, int64_t step) { return (k + step - 1) & -step; }
+
+/* K in whole groups. */
+static int64_t padded(const pysimd_kernel *kernel, int64_t k) { return rounded_up(k, kernel->k_group); }
 
 /* The product of two sizes, INT64_MAX where it overflows, which no allocation can satisfy. */
 static int64_t times(int64_t x, int64_t y)
@@ -31,7 +31,8 @@ static int64_t times(int64_t x, int64_t y)
 
 pysimd_panel_shape pysimd_panel_of_a(const pysimd_kernel *kernel, int64_t m, int64_t k)
 {
-    const int64_t row = padded(kernel, k) + (kernel->panel == OFFSET ? 4 : 0); /* an int32 */
+    const int64_t step = kernel->k_group * (kernel->k_tile ? kernel->k_tile : 1); /* a row of a tile: a cache line */
+    const int64_t row = rounded_up(k, step) + (kernel->panel == OFFSET ? 4 : 0); /* an int32 */
     return (pysimd_panel_shape){
         .bytes = times(times(m, row), pysimd_sizes_in_kernel(kernel).a), .rs = row, .cs = kernel->k_group};
 }
@@ -636,6 +637,19 @@ INLINE void copy_panels(const int64_t bytes, int64_t k, int64_t panels, const ch
         for (int64_t j = 0; j < panels; j++) memcpy(to + j * panel_bytes, b + j * bytes, (size_t)bytes);
 }
 
+/* The same of groups of k: some rows at a time, which are still in L1 for the next panel. */
+static void pack_panels_by_rows(const pysimd_kernel *kernel, int64_t k, int64_t panels, const char *b, int64_t rs,
+                                char *to, int64_t panel_bytes)
+{
+    enum { GROUPS = 8 };
+    const int64_t rows = GROUPS * kernel->k_group, bytes = kernel->nr * pysimd_element_sizes[kernel->types].b;
+    const int64_t step = rows * rs * pysimd_element_sizes[kernel->types].b;
+    const int64_t packed = rows * kernel->nr * pysimd_sizes_in_kernel(kernel).b;
+    for (; k > 0; k -= rows, b += step, to += packed)
+        for (int64_t j = 0; j < panels; j++)
+            pysimd_pack_b(kernel, k < rows ? k : rows, kernel->nr, b + j * bytes, rs, 1, to + j * panel_bytes);
+}
+
 void pysimd_pack_panels(const pysimd_kernel *kernel, int64_t k, int64_t n, const void *b, int64_t rs, int64_t cs,
                         void *to, int64_t panel_bytes)
 {
@@ -650,6 +664,9 @@ void pysimd_pack_panels(const pysimd_kernel *kernel, int64_t k, int64_t n, const
             CASE(16) CASE(32) CASE(64) CASE(128)
 #undef CASE
         }
+    } else if (kernel->form == OUTER && kernel->k_group > 1 && cs == 1) {
+        pack_panels_by_rows(kernel, k, n / nr, from, rs, panel, panel_bytes);
+        j = n / nr * nr;
     }
     for (; j < n; j += nr)
         pysimd_pack_b(kernel, k, n - j < nr ? n - j : nr, from + j * cs * size, rs, cs, panel + j / nr * panel_bytes);

@@ -29,6 +29,9 @@ enum { /* pysimd_call.flags */
     PYSIMD_CHAIN = 4,  /* C is what the accumulators start from; kernels of outer.h, tiles of 8 accumulators or more */
     PYSIMD_STREAM = 2, /* non-temporal stores of C, where the kernel has them; every row of C is 16-byte aligned */
     PYSIMD_EXCHANGED = 8, /* of GEMV: A has the type of B, and B that of A */
+    /* Of kernels with tile registers (k_tile), whose configuration takes as long as three steps of a tile. */
+    PYSIMD_KEEP = 16,       /* the next call of this thread is of the same kernel: it releases them */
+    PYSIMD_CONFIGURED = 32, /* the call before had PYSIMD_KEEP, and the same m, n and k */
 };
 
 /* `batch` products of one shape, m <= mr (GEMV: any m), n <= nr: edge tiles are the kernel's work, not its caller's. */
@@ -69,9 +72,9 @@ typedef enum {
 /* In the order of preference: where kernels of both can run, dispatch takes one of the later. */
 typedef enum {
     GENERIC,
-    SSE, AVX, AVX2, AVX512, AVX512VNNI, AVX512BF16, /* x86-64 */
-    NEON, NEONDOT, NEONMMLA, SVE, SME,              /* AArch64 */
-    RVV,                                            /* RISC-V */
+    SSE, AVX, AVX2, AVX512, AVX512VNNI, AVX512BF16, AMX, /* x86-64 */
+    NEON, NEONDOT, NEONMMLA, SVE, SME,                   /* AArch64 */
+    RVV,                                                 /* RISC-V */
     TARGETS
 } pysimd_target;
 
@@ -89,8 +92,10 @@ typedef struct {
     pysimd_form form;
     int mr, nr, k_group;
     int mr_vl, nr_vl; /* mr and nr in vectors of C, where their length is the processor's; else 0 */
+    int k_tile; /* groups of k, adjacent, that an instruction takes from each row of A; 0: one, at any stride */
     pysimd_panel panel;
     int dispatch_from, dispatch; /* fewest and most columns of the products that matmul takes it for; see kernels.inc */
+    int dispatch_macs, dispatch_rows, dispatch_k; /* fewest multiply-adds and rows, and least k, of such products */
     int column_step; /* tiles side by side have multiples of so many columns; 0: all but the last have nr */
     pysimd_run_fn *run; /* NULL: of another architecture than this build */
     pysimd_batch_fn *batch;

@@ -40,6 +40,7 @@ const pysimd_target_row pysimd_targets[TARGETS] = {
     [AVX512] = {"avx512", "x86", HAS_AVX512},
     [AVX512VNNI] = {"avx512vnni", "x86", HAS_AVX512 | HAS_AVX512_VNNI},
     [AVX512BF16] = {"avx512bf16", "x86", HAS_AVX512 | HAS_AVX512_BF16},
+    [AMX] = {"amx", "x86", HAS_AMX_TILE | HAS_AMX_INT8 | HAS_AMX_BF16},
     [NEON] = {"neon", "arm", HAS_NEON},
     [NEONDOT] = {"neondot", "arm", HAS_NEON | HAS_DOTPROD},
     [NEONMMLA] = {"neonmmla", "arm", HAS_NEON | HAS_I8MM | HAS_BF16},
@@ -57,10 +58,13 @@ const pysimd_sizes pysimd_element_sizes[TYPES] = {
 static _Atomic uint64_t features;
 static _Atomic int bound = TARGETS - 1;
 
-/* The choice for each types and n; the last is for all larger n too, so a .dispatch is less than CHOICES - 1, or
- * ANY_N. */
+/* The choices for each types and n: of all kernels, and of those for any number of multiply-adds. The last is for all
+ * larger n too, so a .dispatch is less than CHOICES - 1, or ANY_N. */
 enum { CHOICES = 64 };
-static const pysimd_kernel *_Atomic choices[TYPES][CHOICES];
+typedef struct {
+    const pysimd_kernel *_Atomic of_all, *_Atomic of_any_size;
+} choice;
+static choice choices[TYPES][CHOICES];
 
 int pysimd_can_run(const pysimd_kernel *kernel)
 {
@@ -75,9 +79,26 @@ static int is_preferred(const pysimd_kernel *x, const pysimd_kernel *y)
     return x->target != y->target ? x->target > y->target : x->dispatch < y->dispatch;
 }
 
+/* The kernel that dispatch takes for n columns, of those for any number of multiply-adds or of all; NULL if there is
+ * none. */
+static const pysimd_kernel *preferred(int types, int n, int of_any_size)
+{
+    const pysimd_kernel *best = NULL;
+    for (int i = 0; i < pysimd_kernel_count; i++) {
+        const pysimd_kernel *kernel = pysimd_kernels + i;
+        if ((int)kernel->types != types || kernel->dispatch == NEVER) continue;
+        if (n < kernel->dispatch_from || n > kernel->dispatch || (of_any_size && kernel->dispatch_macs)) continue;
+        if (pysimd_can_run(kernel) && (!best || is_preferred(kernel, best))) best = kernel;
+    }
+    return best;
+}
+
 void pysimd_start(int highest_target)
 {
-    features = pysimd_cpu_features();
+    const uint64_t tiles = pysimd_targets[AMX].needs;
+    uint64_t found = pysimd_cpu_features();
+    if (highest_target >= AMX && (found & tiles) == tiles && !pysimd_permits_tiles()) found &= ~tiles;
+    features = found;
     bound = highest_target;
     for (pysimd_kernel *kernel = pysimd_kernels; kernel < pysimd_kernels + pysimd_kernel_count; kernel++) {
         const int lanes = pysimd_vector_bytes(kernel->target, features) / pysimd_element_sizes[kernel->types].c;
@@ -86,22 +107,21 @@ void pysimd_start(int highest_target)
     }
     for (int types = 0; types < TYPES; types++)
         for (int n = 0; n < CHOICES; n++) {
-            const pysimd_kernel *best = NULL;
-            for (int i = 0; i < pysimd_kernel_count; i++) {
-                const pysimd_kernel *kernel = pysimd_kernels + i;
-                if ((int)kernel->types != types || kernel->dispatch == NEVER) continue;
-                if (n < kernel->dispatch_from || n > kernel->dispatch) continue;
-                if (pysimd_can_run(kernel) && (!best || is_preferred(kernel, best))) best = kernel;
-            }
-            choices[types][n] = best;
+            choices[types][n].of_all = preferred(types, n, 0);
+            choices[types][n].of_any_size = preferred(types, n, 1);
         }
 }
 
-const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n)
+const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k)
 {
     if (m == 1) {
-        const pysimd_kernel *kernel = atomic_load_explicit(&choices[types][1], memory_order_acquire);
+        const pysimd_kernel *kernel = atomic_load_explicit(&choices[types][1].of_all, memory_order_acquire);
         if (kernel->form == GEMV) return kernel;
     }
-    return atomic_load_explicit(&choices[types][n < CHOICES ? n : CHOICES - 1], memory_order_acquire);
+    const choice *found = &choices[types][n < CHOICES ? n : CHOICES - 1];
+    const pysimd_kernel *kernel = atomic_load_explicit(&found->of_all, memory_order_acquire);
+    const int fits = m >= kernel->dispatch_rows && k >= kernel->dispatch_k &&
+                     (double)m * (double)n * (double)k >= kernel->dispatch_macs;
+    if (fits || kernel->dispatch_macs == 0) return kernel;
+    return atomic_load_explicit(&found->of_any_size, memory_order_acquire);
 }

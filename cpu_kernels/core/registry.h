@@ -24,6 +24,9 @@ enum {
     HAS_SVE = 1 << 15,
     HAS_SME = 1 << 16,
     HAS_RVV = 1 << 17,
+    HAS_AMX_TILE = 1 << 18,
+    HAS_AMX_INT8 = 1 << 19,
+    HAS_AMX_BF16 = 1 << 20,
     HAS_AVX512 = HAS_AVX | HAS_AVX2 | HAS_FMA | HAS_F16C | HAS_AVX512F | HAS_AVX512BW | HAS_AVX512DQ | HAS_AVX512VL,
 };
 
@@ -48,19 +51,22 @@ extern const pysimd_sizes pysimd_element_sizes[TYPES];
 /* The features that both the processor has and the operating system saves. */
 uint64_t pysimd_cpu_features(void);
 
+/* Asks the operating system for the tile registers of AMX, for all threads of the process; 0 if it refuses. */
+int pysimd_permits_tiles(void);
+
 /* Bytes of a vector register of a target whose vectors have no fixed length, at most PYSIMD_MOST_VECTOR_BYTES; 16, the
  * least, where this CPU does not have the target's registers. */
 int pysimd_vector_bytes(pysimd_target target, uint64_t features);
 
-/* Detects the CPU, bounds dispatch to targets <= highest_target, and sets mr and nr of the tiles that are counted in
+/* Detects the CPU, asks for its tile registers if the bound allows them, bounds dispatch to targets <= highest_target, and sets mr and nr of the tiles that are counted in
  * vectors. Called once, before anything else. */
 void pysimd_start(int highest_target);
 
 int pysimd_can_run(const pysimd_kernel *kernel);
 
-/* The kernel that dispatch takes for products of m rows and n columns, by the rule of kernels.inc. It depends on n
- * alone, but for a single row: a GEMV kernel computes that with the operands exchanged, C^T = B^T A^T. So bits never
- * depend on the size of the batch or on strides. */
-const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n);
+/* The kernel that dispatch takes for products of m rows, n columns and k, by the rule of kernels.inc. A single row is
+ * computed by a GEMV kernel with the operands exchanged, C^T = B^T A^T. So bits never depend on the size of the batch or
+ * on strides. */
+const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k);
 
 #endif

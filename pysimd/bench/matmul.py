@@ -89,7 +89,7 @@ def against_numpy(
     family, rng = dtypes.FAMILIES[types], np.random.default_rng(seed)
     a, b = (random_array(name, (batch, size, size), rng) for name in (family.a, family.b))
     out, numpy_out = (np.zeros((batch, size, size), dtypes.dtype_of(family.c)) for _ in range(2))
-    kernel = CPU.chosen(types, size).name
+    kernel = CPU.chosen(types, size, size, size).name
     options = {"kernel": kernel} if a.dtype.name == "uint16" else {}  # the dtype does not say that it holds bfloat16
     nbytes = a.nbytes + b.nbytes + out.nbytes
     ours = partial(products.matmul, a, b, out=out, threads=threads, **options)

@@ -21,6 +21,7 @@ from pysimd.report.ratio_table import ratio_table
 from pysimd.report.text import table
 
 COLUMNS = (4, 8, 16, 32, 64)
+LARGE = 4096  # rows and k of products that are large for every kernel
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,3 +78,7 @@ def _print_dispatch(chosen) -> None:
         [types, by_n[COLUMNS[0]].target, *(f"{k.mr}x{k.nr}" for k in by_n.values())] for types, by_n in chosen.items()
     ]
     print(table(headers, lines))
+    for types, by_n in chosen.items():
+        large = CPU.chosen(types, COLUMNS[-1], LARGE, LARGE)
+        if large is not by_n[COLUMNS[-1]]:
+            print(f"Large products of {types}: {large.name}")

@@ -19,6 +19,12 @@ try:
 except ImportError:
     iced = None
 
+TILE_BYTES = 1024
+"""Of a tile register of AMX, 16 rows of 64."""
+
+MACS_PER_TILES = {"TDPBF16PS": 16 * 16 * 32, "TDPBSSD": 16 * 16 * 64, "TDPBUSD": 16 * 16 * 64}
+"""Multiply-adds of the product of two whole tile registers."""
+
 MACS_PER_32_BITS = {"VPDPBUSD": 4, "VDPBF16PS": 2, "VPMADDWD": 2, "PMADDWD": 2}
 """Multiply-adds in each 32-bit lane, of instructions that do more than one."""
 
@@ -75,7 +81,7 @@ def _counted(name: str, target: str, start: int, element_bytes: int, ratio: floa
         scope="core",
         element_bytes=element_bytes,
         registers=len(vector_registers(loop)),
-        registers_there_are=32 if target.startswith("avx512") else 16,
+        registers_there_are=8 if target == "amx" else 32 if target.startswith("avx512") else 16,
         features=tuple(sorted(features(code))),
         analytic_ratio=ratio,
         remark=LOWERED if target == "generic" else "",
@@ -132,9 +138,13 @@ def _address_registers(loop: list) -> set[int]:
 
 
 def vector_registers(loop: list) -> set[int]:
-    """The vector registers that a loop names, each by its widest form."""
+    """The vector and tile registers that a loop names, each by its widest form."""
     used = (u.register for i in loop for u in _used(i).used_registers())
-    return {iced.RegisterExt.full_register(r) for r in used if iced.RegisterExt.is_vector_register(r)}
+    return {iced.RegisterExt.full_register(r) for r in used if _is_vector(r)}
+
+
+def _is_vector(register: int) -> bool:
+    return iced.RegisterExt.is_vector_register(register) or iced.RegisterExt.is_tmm(register)
 
 
 def features(code: list) -> set[str]:
@@ -150,7 +160,7 @@ def mnemonic(i) -> str:
 def line(i) -> Line:
     """What an instruction does for the tile."""
     roles, load_bytes, used = [], 0, _used(i)
-    vector = any(iced.RegisterExt.is_vector_register(u.register) for u in used.used_registers())
+    vector = any(_is_vector(u.register) for u in used.used_registers())
     if macs(i):
         roles.append(MULTIPLY_ADD)
     for memory in used.used_memory():
@@ -160,7 +170,8 @@ def line(i) -> Line:
             continue
         roles += [LOAD] * reads + [STORE] * writes
         sizes = iced.MemorySizeExt
-        load_bytes += reads * (sizes.element_size if i.is_broadcast else sizes.size)(memory.memory_size)
+        size = (sizes.element_size if i.is_broadcast else sizes.size)(memory.memory_size)
+        load_bytes += reads * (size or TILE_BYTES)  # the size of a tile is not in the instruction
     if vector and not roles and mnemonic(i).startswith(("MOV", "VMOV")):
         roles.append(MOVE)
     return Line(str(i), tuple(roles), macs(i), "memory" if LOAD in roles else "", load_bytes)
@@ -169,6 +180,8 @@ def line(i) -> Line:
 def macs(i) -> int:
     """Multiply-adds of one instruction, all lanes; of a multiply and its add, the multiply counts."""
     name = mnemonic(i)
+    if name in MACS_PER_TILES:
+        return MACS_PER_TILES[name]
     if not i.op_count or not iced.RegisterExt.is_vector_register(i.op0_register):
         return 0
     width = iced.RegisterExt.size(i.op0_register)

@@ -14,7 +14,7 @@ import pysimd
 from pysimd.backends.cpu import table as cpu_table
 from pysimd.backends.cpu.implementation import CPU
 
-TARGETS = ["generic", "sse", "avx", "avx2", "avx512", "avx512vnni", "avx512bf16"]
+TARGETS = ["generic", "sse", "avx", "avx2", "avx512", "avx512vnni", "avx512bf16", "amx"]
 OTHERS = ["neon", "neondot", "neonmmla", "sve", "sme", "rvv"]
 """Targets of other architectures; tests/cross executes their kernels."""
 FOREIGN = [k for k in pysimd.kernels("cpu") if k.target in OTHERS]
@@ -38,30 +38,37 @@ import pysimd
 from pysimd.backends.cpu.implementation import CPU
 for types in CPU.offered:
     print(types, *[CPU.chosen(types, n).name for n in range(71)])
+    print("large", types, *[CPU.chosen(types, n, 4096, 1 << 20).name for n in range(1, 71)])
 print("available", *sorted({k.target for k in pysimd.kernels("cpu") if k.available}))
 """
 
 
 def report(**environment):
     lines = [line.split() for line in output_of("-c", REPORT, **environment).splitlines()]
-    return {words[0]: words[1:] for words in lines}
+    return {" ".join(words[: 1 + (words[0] == "large")]): words[1 + (words[0] == "large") :] for words in lines}
 
 
 HERE = [t for t in TARGETS if t in report()["available"]]
 """What this CPU can run; asked in a process that PYSIMD_ISA does not bound."""
 
 
-def expected(types: str, bound: str) -> list[str]:
+def expected(types: str, bound: str, large: bool = False) -> list[str]:
     """The rule of kernels.inc, for 0 to 70 columns: of the rows whose range has n, one for a vector if there is one, of
-    the highest target up to ``bound`` that can run here, and of these the one with the smallest ``.dispatch``."""
+    the highest target up to ``bound`` that can run here, and of these the one with the smallest ``.dispatch``. Rows for
+    products of many multiply-adds count for large ones only."""
     targets = [t for t in HERE if TARGETS.index(t) <= TARGETS.index(bound)]
     rows = [row for row in ROWS if row.types == cpu_table.TYPES[types] and cpu_table.TARGETS[row.target] in targets]
-    rows = [row for row in rows if row.dispatch != cpu_table.lib.NEVER]
+    rows = [row for row in rows if row.dispatch != cpu_table.lib.NEVER and (large or row.dispatch_macs == 0)]
     reaching = [[row for row in rows if row.dispatch_from <= n <= row.dispatch] for n in range(71)]
     return [
         cpu_table.text(min(some, key=lambda row: (row.form != cpu_table.lib.GEMV, -row.target, row.dispatch)).name)
         for some in reaching
     ]
+
+
+def all_expected(bound: str) -> dict[str, list[str]]:
+    small = {types: expected(types, bound) for types in CPU.offered}
+    return small | {f"large {types}": expected(types, bound, large=True)[1:] for types in CPU.offered}
 
 
 def test_the_table_of_targets_is_the_one_written_here():
@@ -110,7 +117,7 @@ def test_isa_is_an_upper_bound(bound):
     seen = report(PYSIMD_ISA=bound)
     allowed = [t for t in HERE if TARGETS.index(t) <= TARGETS.index(bound)]
     assert seen.pop("available") == sorted(allowed)
-    assert seen == {types: expected(types, bound) for types in CPU.offered}
+    assert seen == all_expected(bound)
 
 
 @pytest.mark.parametrize("target", sorted({target for target, _ in PINNED}))
@@ -127,7 +134,7 @@ def test_choices_of_today(target):
 def test_the_best_of_this_cpu_by_default(environment):
     seen = report(**environment)
     assert seen.pop("available") == sorted(HERE)
-    assert seen == {types: expected(types, TARGETS[-1]) for types in CPU.offered}
+    assert seen == all_expected(TARGETS[-1])
 
 
 @pytest.mark.parametrize("value", few(["AVX2", "avx3", "sse2,avx", " avx", "neon"]))

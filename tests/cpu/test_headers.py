@@ -36,6 +36,8 @@ def name_of(i) -> str:
         return name
     sizes = x86.iced.MemorySizeExt
     size = (sizes.element_size if i.is_broadcast else sizes.size)(i.memory_size)
+    if not size:  # of a tile register, which has its own configuration
+        return name
     return f"{name} m{8 * size}{'bcst' if i.is_broadcast else ''}"
 
 
@@ -59,7 +61,9 @@ def built(kernel) -> Built:
         loads=sum(seen.load_instructions.values()),
         registers=seen.registers,
         registers_there_are=seen.registers_there_are,
-        kind={16: "xmm", 32: "ymm", 64: "zmm"}[max(x86.iced.RegisterExt.size(i.op0_register) for i in counted)],
+        kind={16: "xmm", 32: "ymm", 64: "zmm", x86.TILE_BYTES: "tmm"}[
+            max(x86.iced.RegisterExt.size(i.op0_register) for i in counted)
+        ],
     )
 
 

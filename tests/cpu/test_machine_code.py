@@ -114,7 +114,7 @@ def test_batches_execute_what_their_target_has(kernel):
 def test_kernels_do_use_their_target(kernel):
     """A kernel compiled with another target's flags would pass the tests above."""
     marks = {"sse": "SSE", "avx": "AVX", "avx2": "FMA", "avx512": "AVX512F"}
-    marks |= {"avx512vnni": "AVX512_VNNI", "avx512bf16": "AVX512_BF16"}
+    marks |= {"avx512vnni": "AVX512_VNNI", "avx512bf16": "AVX512_BF16", "amx": "AMX_TILE"}
     if kernel.types.endswith("i8i32"):
         marks["avx2"] = "AVX2"
     assert marks.get(kernel.target, "X64") in pysimd.inspect(kernel).features

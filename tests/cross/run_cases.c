@@ -74,7 +74,7 @@ static void release(const guarded *g)
 
 static const pysimd_kernel *kernel_of(const product_case *p)
 {
-    if (!p->name[0]) return pysimd_choose((int)p->types, p->m, p->n);
+    if (!p->name[0]) return pysimd_choose((int)p->types, p->m, p->n, p->k);
     for (int i = 0; i < pysimd_kernel_count; i++)
         if (!strcmp(pysimd_kernels[i].name, p->name)) return pysimd_kernels + i;
     fprintf(stderr, "no kernel %s\n", p->name);
@@ -130,7 +130,7 @@ static void list(void)
     }
     for (int types = 0; types < TYPES; types++) {
         printf("\nchosen %d", types);
-        for (int n = 0; n <= MOST_COLUMNS; n++) printf(" %s", pysimd_choose(types, 2, n)->name);
+        for (int n = 0; n <= MOST_COLUMNS; n++) printf(" %s", pysimd_choose(types, 2, n, 1)->name);
     }
     printf("\n");
 }

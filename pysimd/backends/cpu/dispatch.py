@@ -43,7 +43,7 @@ def limits() -> Limits:
     return Limits(table.default_threads(), stream_bytes=max(lib.pysimd_caches().l3 / 2, 4 << 20))
 
 
-def row_for(types: str, n: int, m: int = 2):
-    """The row (``pysimd_kernel *``) that ``matmul`` takes for products of these types with m rows and n columns."""
+def row_for(types: str, n: int, m: int = 2, k: int = 1):
+    """The row (``pysimd_kernel *``) that ``matmul`` takes for products of these types, m x n x k."""
     table.start()
-    return lib.pysimd_choose(table.TYPES[types], m, n)
+    return lib.pysimd_choose(table.TYPES[types], m, n, k)

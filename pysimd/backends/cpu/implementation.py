@@ -58,6 +58,8 @@ class Cpu:
             reason = f"this processor is {table.ARCHITECTURE} ({target} kernels need {architecture})"
         elif missing:
             reason = f"this CPU has no {', '.join(missing)} ({target} kernels need {', '.join(needs)})"
+        elif not lib.pysimd_can_run(row) and row.target <= table.TARGETS.index(bound):
+            reason = "the operating system does not permit this process to use the tile registers of AMX"
         elif not lib.pysimd_can_run(row):
             reason = f"PYSIMD_ISA={bound} bounds dispatch below {target}: unset it, or set it to {target} or higher"
         return MicroKernel(
@@ -78,9 +80,9 @@ class Cpu:
             nr_vl=row.nr_vl,
         )
 
-    def chosen(self, types: str, n: int, m: int = 2) -> MicroKernel:
-        """The kernel that ``matmul`` takes for products with m rows and n columns: m matters if it is 1."""
-        name = table.text(dispatch.row_for(types, n, m).name)
+    def chosen(self, types: str, n: int, m: int = 2, k: int = 1) -> MicroKernel:
+        """The kernel that ``matmul`` takes for products of m x n x k; by default for the smallest with n columns."""
+        name = table.text(dispatch.row_for(types, n, m, k).name)
         return next(k for k in self.kernels() if k.name == name)
 
     def threads(self, kernel: MicroKernel, m: int, n: int, k: int, batch: int) -> int:

@@ -1,0 +1,149 @@
+"""The tile registers of AMX: the tile, whole products and small ones next to AVX-512 and PyTorch, in one run.
+
+GFLOP/s (GOP/s) of a tile in cache and of its multiply-adds on registers alone; of n x n x n products by AMX, by the
+AVX-512 kernel of the same types, and by PyTorch, whose result has the same size or half of it (bf16); and
+nanoseconds of small products, one and 64 in a call, by both kernels, with the one that matmul takes. All sides multiply
+into a result that exists. Rounds are interleaved, and the best counts: neighbours of a virtual machine share the unit.
+
+``taskset -c 3 python benchmarks/amx.py --out benchmarks/results/amx_intel.json``
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+import time
+
+import numpy as np
+import record
+
+import pysimd
+from pysimd import dtypes
+from pysimd.backends.cpu.implementation import CPU
+from pysimd.bench.data import random_array
+from pysimd.bench.tiles import tile_speed
+
+AVX512 = {
+    "bf16f32": "avx512bf16_bf16f32_outer_14x32",
+    "i8i32": "avx512vnni_i8i32_outer_14x32",
+    "u8i8i32": "avx512vnni_u8i8i32_outer_14x32",
+}
+SIZES = (256, 512, 1024, 2048)
+SIDES = (4, 8, 16, 24, 32, 48, 64)
+NARROW = ((2, 4, 8, 16), (64, 256, 1024), (64, 256, 1024))
+SAMPLE_S = 4e-3
+PAUSE_S = 0.12
+
+
+def seconds(run, calls: int) -> float:
+    """Of a call, the mean of several."""
+    start = time.perf_counter()
+    for _ in range(calls):
+        run()
+    return (time.perf_counter() - start) / calls
+
+
+def best(runs: dict, rounds: int, sample: float, pause: float = 0) -> dict:
+    """Seconds of a call of each run, interleaved, with a pause before each: idle threads of PyTorch spin."""
+    calls = {}
+    for name, run in runs.items():
+        run()
+        calls[name] = max(1, int(sample / seconds(run, 1)))
+    found = dict.fromkeys(runs, math.inf)
+    for _ in range(rounds):
+        for name, run in runs.items():
+            time.sleep(pause)
+            found[name] = min(found[name], seconds(run, calls[name]))
+    return found
+
+
+def operands(types: str, m: int, n: int, k: int, batch: tuple[int, ...] = ()):
+    family, rng = dtypes.FAMILIES[types], np.random.default_rng(0)
+    return random_array(family.a, (*batch, m, k), rng), random_array(family.b, (*batch, k, n), rng)
+
+
+def torch_product(types: str, a, b, threads: int):
+    """None where PyTorch is not installed, or does not multiply the types."""
+    torch = sys.modules.get("torch")
+    if torch is None or types == "u8i8i32":
+        return None
+    narrow = types == "bf16f32"
+    x, y = (torch.from_numpy(v.view(np.int16)).view(torch.bfloat16) if narrow else torch.from_numpy(v) for v in (a, b))
+    multiply = torch.mm if narrow else torch._int_mm
+    out = multiply(x, y)
+
+    def run():
+        if torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
+        multiply(x, y, out=out)
+
+    return run
+
+
+def square(types: str, size: int, threads: int, rounds: int) -> dict:
+    a, b = operands(types, size, size, size)
+    out = pysimd.matmul(a, b)
+    names = {"amx": f"amx_{types}_outer_32x32", "avx512": AVX512[types]}
+    runs = {
+        side: (lambda name=name: pysimd.matmul(a, b, out=out, kernel=name, threads=threads))
+        for side, name in names.items()
+    }
+    if run := torch_product(types, a, b, threads):
+        runs["torch"] = run
+    times = best(runs, rounds, SAMPLE_S, PAUSE_S if threads > 1 else 0)
+    return {
+        "types": types,
+        "size": size,
+        "threads": threads,
+        "gflops": {side: round(2 * size**3 / s / 1e9, 1) for side, s in times.items()},
+    }
+
+
+def small(types: str, m: int, n: int, k: int, batch: int) -> dict:
+    a, b = operands(types, m, n, k, (batch,))
+    out = pysimd.matmul(a, b)
+    runs = {
+        side: (lambda name=name: pysimd.matmul(a, b, out=out, kernel=name, threads=1))
+        for side, name in (("amx", f"amx_{types}_outer_32x32"), ("avx512", AVX512[types]))
+    }
+    times = best(runs, 5, 1e-4)
+    taken = CPU.chosen(types, n, m, k).target
+    return {
+        "types": types, "m": m, "n": n, "k": k, "batch": batch, "taken": taken,
+        **{side: round(s / batch * 1e9, 1) for side, s in times.items()},
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = record.parser(__doc__)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1])
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--squares-only", action="store_true", help="no tile and no small products")
+    options = parser.parse_args()
+    machine = record.cpu()
+    try:
+        import torch
+
+        machine["torch"] = torch.__version__
+    except ImportError:
+        record.progress("PyTorch is not installed: it is not measured")
+    tiles, rows, products = [], [], []
+    for types in AVX512:
+        if not options.squares_only:
+            speed = tile_speed(pysimd.kernel(f"amx_{types}_outer_32x32"))
+            tiles.append({"types": types, "gflops": round(speed.gflops, 1), "peak": round(speed.peak_gflops, 1)})
+            record.progress(tiles[-1])
+        for size, threads in itertools.product(SIZES, options.threads):
+            rows.append(square(types, size, threads, options.rounds))
+            record.progress(rows[-1])
+    if not options.squares_only:
+        for types in AVX512:
+            for m, n, k in [*itertools.product(SIDES, repeat=3), *itertools.product(*NARROW)]:
+                batches = (1, 64) if m * n * k <= 64**3 else (1,)
+                products += [small(types, m, n, k, batch) for batch in batches]
+    record.write(machine, options.out, tiles=tiles, squares=rows, small=products)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+/* amx_u8i8i32_outer_32x32: C[32,32] += A[32,K] * B[K,32], uint8 times int8 into int32; 64 k in an instruction.
+ *
+ * contract  pysimd.h; k_group 4, panel plain.
+ * tile      mr 32  nr 32; two by two tiles
+ * regs      4 accumulators + 4 operands = 8 of 8 tmm
+ * per 64 k  4 tdpbusd  4 tileloadd; those of A have a hint if its panel is long
+ * ratio     32*32 / (32+32) = 16.00 multiply-adds per element loaded; inner product 0.50;
+ *           4 / 4 = 1.00 multiply-add instructions per load instruction
+ * bound     a multiply-add takes 16 cycles, a load from L1 8 and from L2 26
+ * rounding  exact; int32 wraps
+ * needs     AMX TILE INT8 BF16
+ * idea      two by two tiles, as in OpenBLAS, oneDNN and LIBXSMM; code written here
+ */
+#include "vec_amx.h"
+
+#define KERNEL amx_u8i8i32_outer_32x32
+#define TDP "tdpbusd"
+#define ELEM_A uint8_t
+#define ELEM_B int8_t
+#include "../templates/tdp.h"

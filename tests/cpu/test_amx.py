@@ -1,0 +1,109 @@
+"""The tile registers of AMX: who may use them, when they are in use, and which products do."""
+
+import ctypes
+import mmap
+import platform
+import threading
+
+import numpy as np
+import pytest
+from process import output_of
+
+import pysimd
+from pysimd.backends.cpu import table as cpu_table
+from pysimd.backends.cpu.implementation import CPU
+
+NAMES = ("amx_bf16f32_outer_32x32", "amx_i8i32_outer_32x32", "amx_u8i8i32_outer_32x32")
+KERNEL = pysimd.kernel("amx_i8i32_outer_32x32")
+needs_amx = pytest.mark.skipif(not KERNEL.available, reason=KERNEL.unavailable_reason)
+
+REFUSED = """
+import ctypes
+class Stack(ctypes.Structure):
+    _fields_ = [("sp", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t)]
+memory = ctypes.create_string_buffer(8192)
+if {small}:
+    assert ctypes.CDLL(None).sigaltstack(ctypes.byref(Stack(ctypes.addressof(memory), 0, 4096)), None) == 0
+import numpy as np, pysimd
+for name in {names}:
+    print(pysimd.kernel(name).unavailable_reason)
+a = np.full((64, 300), 3, np.int8)
+assert (pysimd.matmul(a, a.T) == 2700).all()
+"""
+
+
+@needs_amx
+@pytest.mark.parametrize("small", [True, False])
+def test_a_process_without_permission_does_without(small):
+    """Linux refuses tiles to a process whose alternate signal stack has no room for them."""
+    lines = output_of("-c", REFUSED.format(small=small, names=NAMES)).splitlines()
+    reason = "the operating system does not permit this process to use the tile registers of AMX" if small else ""
+    assert lines == [reason] * len(NAMES)
+
+
+def operands(rng, m, n, k):
+    return rng.integers(-128, 128, (m, k), np.int8), rng.integers(-128, 128, (k, n), np.int8)
+
+
+@needs_amx
+def test_threads_that_were_there_before(rng):
+    """Permission is the process's, tiles are the thread's: they multiply at the same time, by shapes of their own."""
+    wrong, barrier = [], threading.Barrier(4)
+
+    def multiply(m, n, k):
+        a, b = operands(np.random.default_rng(m), m, n, k)
+        right = a.astype(np.int64) @ b.astype(np.int64)
+        barrier.wait()
+        wrong.extend((m, n, k) for _ in range(200) if (pysimd.matmul(a, b, kernel=KERNEL, threads=1) != right).any())
+
+    shapes = [(32, 32, 64), (17, 40, 100), (5, 3, 70), (100, 70, 333)]
+    threads = [threading.Thread(target=multiply, args=shape) for shape in shapes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def tiles_in_use() -> bool:
+    """Whether a tile of this thread is not in its initial state: XGETBV with ECX = 1, bit 18 (XTILEDATA)."""
+    code = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    code.write(bytes.fromhex("b9010000000f01d0c3"))  # mov ecx, 1; xgetbv; ret
+    address = ctypes.addressof(ctypes.c_char.from_buffer(code))
+    return bool(ctypes.CFUNCTYPE(ctypes.c_uint32)(address)() >> 18 & 1)
+
+
+@needs_amx
+@pytest.mark.parametrize("shape", [(32, 32, 64), (5, 70, 300), (100, 100, 1000), (64, 64, 30), (40, 300, 5000)])
+@pytest.mark.parametrize("batch", [1, 7])
+def test_tiles_are_released(shape, batch, rng):
+    """Also where the calls of a product leave their configuration to the next."""
+    m, n, k = shape
+    a = rng.integers(-128, 128, (batch, m, k), np.int8)
+    b = rng.integers(-128, 128, (batch, k, n), np.int8)
+    right = a.astype(np.int64) @ b.astype(np.int64)
+    np.testing.assert_array_equal(pysimd.matmul(a, b, kernel=KERNEL, threads=1), right)
+    assert not tiles_in_use()
+
+
+@needs_amx
+@pytest.mark.parametrize("types", ["bf16f32", "i8i32", "u8i8i32"])
+def test_small_products_take_no_tiles(types):
+    row = cpu_table.row(f"amx_{types}_outer_32x32")
+    m = row.dispatch_rows
+    k = max(-(-row.dispatch_macs // (64 * m)), row.dispatch_k)
+    assert CPU.chosen(types, 64, m, k).target == "amx"
+    assert CPU.chosen(types, 64, m, k - 1).target != "amx"
+    assert CPU.chosen(types, 64, m - 1, 1 << 20).target != "amx"
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="x86-64 kernels")
+def test_a_bound_below_amx_asks_for_no_permission():
+    """arch_prctl would change the process: smaller signal stacks are refused after it."""
+    show = "import pysimd; print(*{k.available for k in pysimd.kernels('cpu', target='amx')})"
+    assert output_of("-c", show, PYSIMD_ISA="avx2").strip() == "False"
+    show = "import ctypes, pysimd; pysimd.kernels(); x = ctypes.c_uint64(); "
+    show += "print(ctypes.CDLL(None).syscall(158, 0x1022, ctypes.byref(x)), x.value >> 18 & 1)"  # ARCH_GET_XCOMP_PERM
+    if KERNEL.available:
+        assert output_of("-c", show, PYSIMD_ISA="avx512bf16").split() == ["0", "0"]
+        assert output_of("-c", show).split() == ["0", "1"]
