@@ -16,7 +16,8 @@
  * of the rung smem_dbuf: panels of A and B double-buffered in shared memory, a rank-1 update of 8 x 8 accumulators a
  * thread and k. Any m, n, k, leading dimensions of any sign; not one byte outside A and B is read.
  *
- * registers  128 at most with __launch_bounds__(256, 2), 64 of them accumulators
+ * registers  128 at most with __launch_bounds__(256, 2), 64 of them accumulators; with layouts that are not _VEC4, some
+ *            compilers then spill a few outside of the loop
  * shared     17 KiB a block
  * rounding   one fma per term, k ascending from the accumulator's value
  */

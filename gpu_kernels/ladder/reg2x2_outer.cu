@@ -5,7 +5,7 @@
  * covers    slides sgemm4
  * contract  gemm.cuh; any m, n, k, operands in either layout
  * tile      64 x 64 x 32, 2 x 2 a thread
- * regs      59 at most: 4 accumulators; local memory 0
+ * regs      57 at most: 4 accumulators; local memory 0
  * per k     4 FFMA, 4 f32 from shared memory
  * ratio     2*2 / (2+2) = 1.00
  * rounding  one fma per term, k ascending from 0; then one for alpha and one for beta; denormals are kept

@@ -6,7 +6,7 @@
  * covers    blog mysgemm_v10
  * contract  gemm.cuh; any m, n, k, operands in either layout
  * tile      128 x 128 x 8, 8 x 8 a thread, warp tile 32 x 64
- * regs      127 at most: 64 accumulators, 2 x 16 for fragments, two blocks a multiprocessor; local memory 0
+ * regs      128 at most: 64 accumulators, 2 x 16 for fragments, two blocks a multiprocessor; local memory 0
  * per k     64 FFMA, 16 f32 from shared memory, 4 LDS.128
  * ratio     8*8 / (8+8) = 4.00
  * rounding  one fma per term, k ascending from 0; then one for alpha and one for beta; denormals are kept

@@ -6,7 +6,7 @@
  * covers    slides sgemm2
  * contract  gemm.cuh; any m, n, k, operands in either layout
  * tile      64 x 64 x 32, 2 x 2 a thread
- * regs      44 at most: 4 accumulators; local memory 0
+ * regs      42 at most: 4 accumulators; local memory 0
  * per k     4 FFMA, 8 f32 from shared memory
  * ratio     1*1 / (1+1) = 0.50 for each of 2 x 2 elements
  * rounding  one fma per term, k ascending from 0; then one for alpha and one for beta; denormals are kept

@@ -7,7 +7,7 @@
  * covers    blog mysgemm_v5, mysgemm_v6; slides sgemm3
  * contract  gemm.cuh; any m, n, k, operands in either layout
  * tile      32 x 32 x 32, 4 x 1 a thread
- * regs      61 at most: 4 accumulators; local memory 0
+ * regs      60 at most: 4 accumulators; local memory 0
  * per k     4 FFMA, 5 f32 from shared memory
  * ratio     4*1 / (4+1) = 0.80
  * rounding  one fma per term, k ascending from 0; then one for alpha and one for beta; denormals are kept
