@@ -206,7 +206,7 @@ def test_first_use_from_many_threads(seed):
 
 def test_detection_repeated_while_others_choose():
     """A second start is the same start: no other row is ever chosen. Calls through cffi hold no GIL."""
-    stop, expected = threading.Event(), lib.pysimd_choose(lib.F32, 2, 16)
+    stop, expected = threading.Event(), lib.pysimd_choose(lib.F32, 2, 16, 0)
 
     def again():
         while not stop.is_set():
@@ -214,7 +214,7 @@ def test_detection_repeated_while_others_choose():
 
     thread = threading.Thread(target=again)
     thread.start()
-    seen = {lib.pysimd_choose(lib.F32, 2, 16) for _ in range(200 if QUICK else 300_000)}
+    seen = {lib.pysimd_choose(lib.F32, 2, 16, 0) for _ in range(200 if QUICK else 300_000)}
     stop.set()
     thread.join()
     assert seen == {expected}
