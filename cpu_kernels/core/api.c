@@ -28,7 +28,7 @@ static int highest_target(void)
 __attribute__((visibility("default"))) const pysimd_api *pysimd_get_api(void)
 {
     static const pysimd_api api = {PYSIMD_API_VERSION, find, choose};
-    const int started = pysimd_choose(F32, 2, 4, 0) != NULL; /* by Python */
+    const int started = pysimd_is_started(); /* by Python */
     const int highest = started ? 0 : highest_target();
     if (highest < 0) return NULL;
     if (!started) pysimd_start(highest);

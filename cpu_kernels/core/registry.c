@@ -112,6 +112,8 @@ void pysimd_start(int highest_target)
         }
 }
 
+int pysimd_is_started(void) { return atomic_load_explicit(&choices[F32][0].of_all, memory_order_acquire) != NULL; }
+
 const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k)
 {
     if (m == 1) {

@@ -58,9 +58,10 @@ int pysimd_permits_tiles(void);
  * least, where this CPU does not have the target's registers. */
 int pysimd_vector_bytes(pysimd_target target, uint64_t features);
 
-/* Detects the CPU, asks for its tile registers if the bound allows them, bounds dispatch to targets <= highest_target, and sets mr and nr of the tiles that are counted in
- * vectors. Called once, before anything else. */
+/* Detects the CPU, asks for its tile registers if the bound allows them, bounds dispatch to targets <= highest_target,
+ * and sets mr and nr of the tiles that are counted in vectors. Called before anything else but pysimd_is_started. */
 void pysimd_start(int highest_target);
+int pysimd_is_started(void);
 
 int pysimd_can_run(const pysimd_kernel *kernel);
 

@@ -5,8 +5,8 @@
 
 Shapes are those of ``pysimd.matmul`` and ``pysimd.gemm`` (transposed operands are views: ``a.mT``). The result has the
 dtype of the operands, as in ``torch.matmul``, also for float16 and bfloat16: these are accumulated in float32 and
-rounded once, but for float16 on a GPU, where the product is that of ``pysimd.matmul`` there (accumulated in float16 if
-it is small). ``dtype=torch.float32`` returns the accumulators of 16-bit operands as they are. int8 gives int32.
+rounded once. ``dtype=torch.float32`` returns the accumulators of 16-bit operands as they are (for float16 on a GPU,
+where pysimd's products are float16, the operands are converted first). int8 gives int32.
 
 The operators have fake implementations (torch.compile, torch.export), gradients that are products by pysimd, and a rule
 for vmap. Under autocast, operands on a device where it is enabled are converted to its dtype, as for torch.matmul.
@@ -86,7 +86,7 @@ def _compute(a, b, c, alpha, beta, dtype):
         views = _numpy("a", a), _numpy("b", b), None if c is None else _numpy("c", c)
         result = torch.from_numpy(_product(*views, alpha, beta))
     else:
-        if dtype == torch.float32 and a.dtype == torch.float16:  # pysimd's products of these are float16 on a GPU
+        if dtype == torch.float32 and a.dtype == torch.float16:  # whose product on a GPU is float16
             a, b = a.float(), b.float()
         result = _product(a.detach(), b.detach(), None if c is None else c.detach(), alpha, beta)
     return result if result.dtype == dtype else result.to(dtype)

@@ -75,11 +75,11 @@ _MOST_ROWS = _MOST_COLUMNS = 32
 def tile(kernel: MicroKernel | Rung, counted: dict[str, Any] | None = None, uncounted_reason: str = "") -> Tile:
     """The register tile of a kernel or a rung; ``counted`` and ``uncounted_reason`` as in ``Tile``."""
     if isinstance(kernel, Rung):
-        form, mr, nr, k_group, vectors = kernel.form, kernel.tm, kernel.tn, 1, None
+        form, mr, nr, k_group, vectors, unit = kernel.form, kernel.tm, kernel.tn, 1, None, False
         holder, width = _held_by_rung(kernel, counted)
     else:
         form, mr, nr, k_group = kernel.form, kernel.mr, kernel.nr, kernel.k_group
-        vectors = None if kernel.mr_vl else kernel.nr_vl or None
+        vectors, unit = None if kernel.mr_vl else kernel.nr_vl or None, bool(kernel.mr_vl) or kernel.target == "amx"
         holder, width = _held(kernel, counted)
     return Tile(
         kernel=kernel.name,
@@ -90,7 +90,7 @@ def tile(kernel: MicroKernel | Rung, counted: dict[str, Any] | None = None, unco
         vectors=vectors,
         holder=holder,
         width=nr // vectors if vectors else width,
-        step=_step(kernel.ratio, form, mr, _several(vectors, "vector") if vectors else nr * k_group, k_group),
+        step=_step(kernel.ratio, form, mr, _several(vectors, "vector") if vectors else nr * k_group, k_group, unit),
         file=_file(kernel),
         counted=counted,
         uncounted_reason=uncounted_reason,
@@ -113,6 +113,8 @@ def _held(kernel: MicroKernel, counted: dict[str, Any] | None) -> tuple[str, int
         return f"registers of {lanes} threads", None
     if kernel.mr_vl:
         return "ZA tiles of VL x VL elements", None
+    if kernel.target == "amx":
+        return "tile registers of 16 x 16 elements", None
     if kernel.form == "gemv":
         return "vector registers", 1
     if kernel.form == "inner":
@@ -137,8 +139,9 @@ def _file(kernel: MicroKernel | Rung) -> dict[str, str]:
     return {label: " ".join(text.split()) for label, text in labels if label.split()[0] in ("tile", "regs", "per")}
 
 
-def _step(ratio: Ratio, form: str, mr: int, of_b: int | str, group: int) -> tuple[str, ...]:
-    """Of ``group`` steps of k, whose multiply-adds one instruction does, and which load ``of_b`` of B."""
+def _step(ratio: Ratio, form: str, mr: int, of_b: int | str, group: int, unit: bool) -> tuple[str, ...]:
+    """Of ``group`` steps of k, whose multiply-adds one instruction does, and which load ``of_b`` of B; ``unit``: it
+    computes outer products itself."""
     if form == "inner":
         loads = "for every multiply-add one element of a row of A and one of a column of B are loaded"
         return (loads, f"{ratio.macs} multiply-adds, {ratio.loads} elements loaded: {ratio.value:.2f}")
@@ -146,7 +149,7 @@ def _step(ratio: Ratio, form: str, mr: int, of_b: int | str, group: int) -> tupl
     loads = f"for every {what}: {mr * group} elements of A and {of_b} of B are loaded"
     if form == "gemv":
         loads += "; the lanes of a register are terms of one element of C"
-    elif form in ("wmma", "mfma", "tensor cores"):
+    elif form in ("wmma", "mfma", "tensor cores") or unit:
         loads += ", and the matrix unit multiplies each with each"
     else:
         loads += "; each of A is broadcast along its row of C"

@@ -13,7 +13,7 @@ from pysimd.report import drawing, tile_drawing
 CPU = [
     pytest.param(kernel, marks=pytest.mark.skipif(bool(reason), reason=reason or "nothing"), id=kernel.name)
     for kernel in pysimd.kernels("cpu")
-    if kernel.form == "outer" and not kernel.nr_vl
+    if kernel.form == "outer" and not kernel.nr_vl and kernel.target != "amx"
     for reason in [compiled.missing() if compiled.is_read(kernel) else x86.missing()]
 ]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -106,6 +106,12 @@ def test_a_tile_of_a_matrix_of_vectors(kernel):
     assert "C in ZA tiles of VL x VL elements" in tile_drawing.text(drawn)
     rectangles = [x for x in tile_drawing.drawing(drawn).shapes if isinstance(x, drawing.Rectangle)]
     assert sum(x.kind in "cd" for x in rectangles) == 1
+
+
+def test_tile_registers():
+    drawn = tile_drawing.tile(pysimd.kernel("amx_i8i32_outer_32x32"))
+    assert "C in tile registers of 16 x 16 elements" in tile_drawing.text(drawn)
+    assert "the matrix unit multiplies" in tile_drawing.text(drawn)
 
 
 def test_without_a_disassembler_it_says_so(monkeypatch):
