@@ -11,7 +11,7 @@ import pytest
 from pysimd.gpu_kernels import table
 
 from pysimd import operands
-from pysimd.backends.cuda import device, implementation, instances, tiles
+from pysimd.backends.cuda import captures, device, implementation, tiles
 from pysimd.backends.cuda.instances import Instances
 from pysimd.backends.gpu.plans import ArrayWork
 from pysimd.operands import GemmOptions
@@ -23,7 +23,6 @@ KEY = "batched.cu", "batched<F32, ...>", 0
 def cupy(monkeypatch):
     module = fake_cupy.module()
     monkeypatch.setitem(sys.modules, "cupy", module)
-    monkeypatch.setattr(instances, "_leave_captures_alone", lambda: None)
     return module
 
 
@@ -40,6 +39,48 @@ def made():
     for each in found:
         if each._thread:
             each._stop()
+
+
+class Driver:
+    """Keeps the capture mode of a thread, as the driver does."""
+
+    def __init__(self):
+        self.mode = 0
+        self.set: list[int] = []
+
+    def cuThreadExchangeStreamCaptureMode(self, pointer):
+        mode = pointer._obj
+        self.set.append(mode.value)
+        self.mode, mode.value = mode.value, self.mode
+        return 0
+
+
+@pytest.fixture
+def driver(monkeypatch):
+    found = Driver()
+    monkeypatch.setattr(captures, "_driver", lambda: found)
+    return found
+
+
+def test_an_instance_that_is_made_now_leaves_captures_alone(driver):
+    """Also where the thread has made one meanwhile: to unload either is as bad as to load it."""
+    modes = []
+
+    def compiled(*key):
+        modes.append(driver.mode)
+        found._ready[key] = "made by the thread"
+        return "made now"
+
+    found = Instances(compiled)
+    assert found.now(*KEY) == found.get(*KEY) == "made by the thread"
+    assert modes == [2]
+    assert driver.set == [2, 0]
+
+
+def test_the_mode_is_restored_after_an_error(driver):
+    with pytest.raises(ZeroDivisionError), captures.left_alone():
+        raise ZeroDivisionError
+    assert driver.mode == 0
 
 
 @pytest.mark.usefixtures("cupy")

@@ -7,12 +7,12 @@ which is taken from then on; both give the same bits.
 from __future__ import annotations
 
 import atexit
-import ctypes
-import sys
 import threading
 import warnings
 from collections.abc import Callable
 from queue import SimpleQueue
+
+from pysimd.backends.cuda import captures
 
 
 class Instances:
@@ -45,7 +45,10 @@ class Instances:
         """The function, compiled by this thread if there is none."""
         found = self._ready.get(key)
         if found is None:
-            found = self._ready[key] = self._compiled(*key)
+            with (
+                captures.left_alone()
+            ):  # an instance that the thread has made meanwhile stays, and this one is unloaded
+                found = self._ready.setdefault(key, self._compiled(*key))
         return found
 
     def wait(self) -> None:
@@ -71,21 +74,13 @@ class Instances:
     def _compile_all(self) -> None:
         import cupy
 
-        _leave_captures_alone()
         while (key := self._waiting.get()) is not None:
             try:
-                with cupy.cuda.Device(key[-1]):
-                    self._ready[key] = self._compiled(*key)
+                with cupy.cuda.Device(key[-1]), captures.left_alone():
+                    self._ready.setdefault(key, self._compiled(*key))
             except Exception as error:  # the product is right without it
                 warnings.warn(f"{key[1]} was not compiled: {error}", RuntimeWarning, stacklevel=1)
             finally:
                 with self._changed:
                     self._unfinished -= 1
                     self._changed.notify_all()
-
-
-def _leave_captures_alone() -> None:
-    """Loading code from this thread does not break the captures of others."""
-    library = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
-    relaxed = ctypes.c_int(2)  # CU_STREAM_CAPTURE_MODE_RELAXED
-    ctypes.CDLL(library).cuThreadExchangeStreamCaptureMode(ctypes.byref(relaxed))

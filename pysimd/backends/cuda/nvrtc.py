@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 
 from pysimd import sources
+from pysimd.backends.cuda import captures
 from pysimd.errors import UnavailableError
 
 OPTIONS = ("-std=c++17",)
@@ -28,13 +29,14 @@ def function(name: str, entry: str, folder: str = "micro", *, arch: str = "", co
 
     options = (*OPTIONS, f"-arch={arch}") if arch else OPTIONS
     try:
-        module = cupy.RawModule(
-            code=source(name, folder),
-            options=options,
-            name_expressions=(entry,),
-            enable_cooperative_groups=cooperative,
-        )
-        return module.get_function(entry)
+        with captures.left_alone():
+            module = cupy.RawModule(
+                code=source(name, folder),
+                options=options,
+                name_expressions=(entry,),
+                enable_cooperative_groups=cooperative,
+            )
+            return module.get_function(entry)
     except (cupy.cuda.compiler.CompileException, RuntimeError, OSError) as error:
         log = " ".join([line.strip() for line in str(error).splitlines() if line.strip()][:_LOG_LINES])
         raise UnavailableError(
