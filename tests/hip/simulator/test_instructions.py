@@ -219,6 +219,16 @@ def same(got: np.ndarray, want) -> bool:
     return np.array_equal(got.view(want.dtype), np.broadcast_to(want, got.shape))
 
 
+def test_that_a_result_is_a_nan_is_evidence_its_sign_is_not():
+    """fma(infinity, 0, x) has the sign that the host's arithmetic gives it: docs/simulator.md."""
+    with np.errstate(invalid="ignore"):
+        made = fma(np.float32([np.inf]), np.float32([0]), np.float32([np.nan]))
+    assert same(made, np.copysign(made, -1))
+    assert same(made, np.copysign(made, 1))
+    assert not same(made, np.float32([0]))
+    assert not same(np.float32([0.0]), np.float32([-0.0]))
+
+
 def same_halves(got: np.ndarray, want: np.ndarray) -> bool:
     return all(same((x := Registers.half)(_As(got), 0, i), x(_As(want), 0, i)) for i in (0, 1))
 
