@@ -127,7 +127,7 @@ class TestLargerBatched:
         assert code.registers <= 255
 
     def test_wide_copies(self, instance, arch):
-        """Also where the products of a block are no whole number of 16-byte vectors."""
+        """Also where the products of a block are not a multiple of 16 bytes."""
         code = machine.compiled(table.BATCHED, instance.entry, arch)
         assert code.count("LDGSTS.E.BYPASS.128" if arch >= 80 else "LDG.E.128") > 0
         assert code.count("STG.E.128") > 0
