@@ -14,7 +14,7 @@
  *           sizes are as fast as powers of two. Written here
  * lanes     ceil(M/TM) * ceil(N/TN)
  * launch    32 * ceil(PRODUCTS*LANES/32) threads a block; grid ceil(batch / PRODUCTS)
- * smem      PRODUCTS*(M + N)*K*A_BYTES bytes; more where ranges are not a multiple of 16 bytes, or where a C staged in
+ * smem      PRODUCTS*(M + N)*K*A_BYTES bytes; more where ranges do not fill their vectors, or where a C staged in
  *           the same memory is larger. Dynamic where that is more than every device has
  */
 #include "call.cuh"
