@@ -1,0 +1,310 @@
+"""Mutation testing: slips are planted in the sources at random, one at a time, and the tests must fail.
+
+    pip install -e '.[test,mutate]'
+    python tests/scripts/mutate.py --seed 1 --count 40 --area c
+
+A mutant is one line changed by a rule of universalmutator (an operator, a constant, a condition, a statement removed).
+It is drawn from all lines of code of the area, in a copy of the checkout. A mutant that does not compile, or whose code
+is the same (comments, docstrings, or the same object file: trivial compiler equivalence), is drawn again. The tests
+nearest to the file run first, then those of the area, then the whole suite; a mutant is killed by the first test that
+fails or does not end. Survivors are printed with file, line and change: each is equivalent, or lacks a test.
+"""
+
+import argparse
+import ast
+import contextlib
+import io
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+# area: the files that are mutated, and the tests of the area
+AREAS = {
+    "c": (r"cpu_kernels/(core|templates|generic|x86)/.*\.[ch]", ["tests/cpu"]),
+    "package": (
+        r"pysimd/(?!simulator/|backends/(gpu|cuda|hip)/|(bench|inspection)/(cuda|nvidia|amd)).*\.py",
+        ["tests/api", "tests/cpu", "tests/interop"],
+    ),
+    "simulator": (r"pysimd/simulator/.*\.py", ["tests/hip/simulator", "tests/hip"]),
+    "gpu": (
+        r"pysimd/backends/(gpu|cuda|hip)/.*\.py|gpu_kernels/.*\.(py|cuh?)|hip_kernels/.*\.(py|hip|h)",
+        ["tests/cuda", "tests/hip"],
+    ),
+}
+NOT_RUN_HERE = re.compile(r"/(mmla|mopa|outer_vla|tdp)\.h|/(vec_)?(avx512|amx)|/(ladder|peak)_(avx512|amx)")
+RULES = {
+    ".py": ["universal.rules", "python.rules"],
+    ".c": ["universal.rules", "c_like.rules", "c.rules"],
+    ".cu": ["universal.rules", "c_like.rules", "cpp.rules"],
+}
+RULES |= {".h": RULES[".c"], ".cuh": RULES[".cu"], ".hip": RULES[".cu"]}
+
+NEW_WORDS = ("True", "False", "None", "pass", "break", "continue", "not", "if", "and", "or", "min", "max")
+
+# The tests nearest to a file: the first pattern that its path matches.
+NEAREST = {
+    "core/door": ["tests/cpu/test_door.py", "tests/api/test_arguments.py"],
+    "core/(gemm|split|cost|caches)": ["tests/cpu/test_gemm.py"],
+    "core/(pack|narrow|widen)": ["tests/cpu/test_gemm.py", "tests/cpu/test_bfloat16.py", "tests/cpu/test_matmul.py"],
+    "core/(scale|stage)": ["tests/cpu/test_gemm.py", "tests/cpu/test_half_results.py"],
+    "core/threads": ["tests/cpu/test_threads.py"],
+    "core/ladder": ["tests/cpu/test_ladder.py"],
+    "core/(registry|features|api)": ["tests/cpu/test_dispatch.py", "tests/cpu/test_table.py"],
+    "core/measure": ["tests/api/test_bench.py", "tests/api/test_peaks.py"],
+    "gemv": ["tests/cpu/test_gemv.py"],
+    "cpu_kernels": ["tests/cpu/test_kernels.py", "tests/cpu/test_matmul.py"],
+    "pysimd/(cli|report|inspection|interop|bench)/": ["tests/{0}", "tests/api"],
+    "backends/cpu": ["tests/cpu/test_door.py", "tests/cpu/test_dispatch.py", "tests/cpu/test_matmul.py"],
+    "pysimd/[a-z]+.py": ["tests/api"],
+    "simulator": ["tests/hip/simulator"],
+    "backends/hip|hip_kernels": ["tests/hip/test_host.py", "tests/hip/test_table.py", "tests/hip"],
+    "backends/cuda/ladder|gpu_kernels/ladder": ["tests/cuda/test_ladder*.py"],
+    "backends/(cuda|gpu)": ["tests/cuda/test_plans.py", "tests/cuda/test_instances.py", "tests/cuda/test_graphs.py"],
+    "gpu_kernels": ["tests/cuda/test_table.py", "tests/cuda/test_headers.py", "tests/cuda/test_machine_code.py"],
+}
+
+
+# NVRTC takes the first file that includes the mutated one, its templates without instances.
+COMPILE_CUDA = """
+import sys, cupy
+from cupy_backends.cuda.libs import nvrtc
+from pysimd import sources
+from pysimd.inspection.nvidia import toolkit
+
+user = next(name for name in sys.argv[2:] if sys.argv[1] in sources.with_includes(name))
+program = nvrtc.createProgram(sources.joined(user), "mutant.cu", (), ())
+options = ("-std=c++17", "-arch=sm_90a", f"-I{toolkit() / 'include'}", "--device-as-default-execution-space")
+nvrtc.compileProgram(program, options)
+"""
+
+
+@dataclass
+class Mutant:
+    """One changed line, and what became of it: ``result`` is killed, timeout or survived."""
+
+    file: str
+    line: int
+    old: str
+    new: str
+    result: str = ""
+    by: str = ""
+    seconds: float = 0.0
+
+
+def tracked():
+    """The names of the checkout's files."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True).stdout
+    return sorted(filter(None, listed.split("\0")))
+
+
+def drawn(area, generator):
+    """Mutants of an area without end: a line of code at random, then one of its mutants at random."""
+    from universalmutator import mutator
+
+    lines = {}
+    for name in tracked():
+        if not re.fullmatch(AREAS[area][0], name) or NOT_RUN_HERE.search(name):
+            continue
+        text = (ROOT / name).read_text().splitlines(keepends=True)
+        with contextlib.redirect_stdout(io.StringIO()):
+            found = mutator.mutants_regexp(text, RULES[Path(name).suffix], ignorePatterns=[], ignoreStringOnly=True)
+        known = {*re.findall(r"\w+", "".join(text)), *NEW_WORDS}
+        for number, new, *_ in found:
+            if any(not word.isdigit() and word not in known for word in re.findall(r"\w+", new)):
+                continue  # a rule matched a part of a name
+            old = text[number - 1].rstrip("\n")
+            lines.setdefault((name, number), []).append(Mutant(name, number, old, new.rstrip("\n")))
+    keys = sorted(lines)
+    while keys:
+        key = generator.choice(keys)
+        mutants = lines[key]
+        yield mutants.pop(generator.randrange(len(mutants)))
+        if not mutants:
+            keys.remove(key)
+
+
+def without_docstrings(text):
+    """The syntax tree of Python code, as text."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [x for x in body if not (isinstance(x, ast.Expr) and isinstance(x.value, ast.Constant))]
+    return ast.dump(tree)
+
+
+def without_comments(text):
+    """C code without comments and white space."""
+    return re.sub(r"\s+", "", re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.S))
+
+
+class Tree:
+    """A copy of the checkout, built, in which one mutant at a time is planted."""
+
+    def __init__(self, folder):
+        self.root = Path(folder)
+        for name in tracked():
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, self.root / name)
+        for kind in ("cpu", "gpu", "hip"):
+            (self.root / "pysimd" / f"{kind}_kernels").symlink_to(f"../{kind}_kernels")
+        for product in ("build", "pysimd/_cpu.abi3.so"):  # newer than the sources: only what a mutant changes is built
+            if (ROOT / product).is_dir():
+                shutil.copytree(ROOT / product, self.root / product)
+            elif (ROOT / product).exists():
+                shutil.copy2(ROOT / product, self.root / product)
+        self.environment = {**os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1"}
+        self.build()
+
+    def build(self):
+        """Whether the C code compiles."""
+        command = [sys.executable, "setup.py", "-q", "build_clib", "build_ext", "--inplace"]
+        return subprocess.run(command, cwd=self.root, env=self.environment, capture_output=True).returncode == 0
+
+    @property
+    def library(self):
+        return (self.root / "pysimd/_cpu.abi3.so").read_bytes()
+
+    def users(self, header):
+        """The C files of this machine's kernels that include a header, also through others."""
+        names, found = [Path(header).name], set()
+        while names:
+            pattern = re.compile(rf'#include "[^"]*{re.escape(names.pop())}"')
+            for path in (self.root / "cpu_kernels").rglob("*.[ch]"):
+                if path not in found and not NOT_RUN_HERE.search(str(path)) and pattern.search(path.read_text()):
+                    found.add(path)
+                    names += [path.name] if path.suffix == ".h" else []
+        return [path for path in found if path.suffix == ".c"]
+
+    @contextlib.contextmanager
+    def planted(self, mutant):
+        """The tree with the mutant in it; None where the mutant is no other program, or none."""
+        path = self.root / mutant.file
+        text, status, library = path.read_text(), path.stat(), self.library
+        lines = text.splitlines(keepends=True)
+        lines[mutant.line - 1] = mutant.new + "\n"
+        path.write_text("".join(lines))
+        try:
+            yield self if self._is_another(path, text, "".join(lines), status, library) else None
+        finally:
+            path.write_text(text)
+            if path.suffix in (".c", ".h"):
+                self._rebuild(path, status)
+
+    def _is_another(self, path, before, after, status, library):
+        if path.suffix == ".py":
+            try:
+                return without_docstrings(before) != without_docstrings(after)
+            except (SyntaxError, ValueError):
+                return False
+        if without_comments(before) == without_comments(after):
+            return False
+        if path.suffix in (".cu", ".cuh"):
+            names = [str(x.relative_to(self.root)) for x in (path, *sorted(self.root.glob("gpu_kernels/*/*.cu")))]
+            command = [sys.executable, "-c", COMPILE_CUDA, names[0], *names[1:]]
+            return subprocess.run(command, env=self.environment, capture_output=True).returncode == 0
+        if path.suffix not in (".c", ".h"):
+            return True
+        return self._rebuild(path, status) and self.library != library
+
+    def _rebuild(self, path, status):
+        changed = [path]
+        if path.suffix == ".h":  # setup.py would build everything again
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+            changed = self.users(path.name)
+        for source in changed:
+            source.touch()
+        return self.build()
+
+    def tests(self, paths, without, limit):
+        """killed and the test that failed, timeout, or survived."""
+        paths = [str(x.relative_to(self.root)) for path in paths for x in sorted(self.root.glob(path))]
+        if not paths:
+            return "survived", ""
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", *paths]
+        command += [f"--ignore-glob={path}" for path in without]
+        try:
+            run = subprocess.run(
+                command, cwd=self.root, env=self.environment, capture_output=True, text=True, timeout=limit
+            )
+        except subprocess.TimeoutExpired:
+            return "timeout", paths[0]
+        if run.returncode in (0, 5):
+            return "survived", ""
+        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", run.stdout, re.M) or re.search(
+            r"^_+ (.+?) _+$", run.stdout, re.M
+        )
+        return "killed", failed[1] if failed else "an error before the first test"
+
+
+def nearest(file):
+    """The paths of the tests that most likely notice a change of a file."""
+    for pattern, paths in NEAREST.items():
+        if found := re.search(pattern, file):
+            stem = Path(file).stem
+            own = [f"tests/*/test_{stem}.py"]
+            return own + [path.format(*found.groups()) for path in paths]
+    return []
+
+
+def judged(tree, area, mutant, limit):
+    """The mutant with its result; None if it has to be drawn again."""
+    start = time.monotonic()
+    with tree.planted(mutant) as planted:
+        if planted is None:
+            return None
+        without = []
+        for paths in (nearest(mutant.file), AREAS[area][1], ["tests"]):
+            mutant.result, mutant.by = tree.tests(paths, without, limit)
+            if mutant.result != "survived":
+                break
+            without += paths
+    mutant.seconds = round(time.monotonic() - start, 1)
+    return mutant
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--count", type=int, default=40, help="mutants of each area")
+    parser.add_argument("--area", choices=AREAS, action="append", help="all by default")
+    parser.add_argument("--limit", type=float, default=1800, help="seconds that a run of tests may take")
+    parser.add_argument("--out", type=Path, help="a JSON file of all mutants")
+    arguments = parser.parse_args()
+    results = {}
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Tree(folder)
+        for area in arguments.area or AREAS:
+            results[area] = done = []
+            for mutant in drawn(area, random.Random(f"{arguments.seed} {area}")):
+                if judged(tree, area, mutant, arguments.limit) is None:
+                    continue
+                done.append(mutant)
+                counted = f"{area} {len(done)}/{arguments.count} {mutant.result:8} {mutant.seconds:6.0f} s"
+                print(f"{counted}  {mutant.file}:{mutant.line}  {mutant.by}", flush=True)
+                if mutant.result == "survived":
+                    print(f"    - {mutant.old.strip()}\n    + {mutant.new.strip()}", flush=True)
+                if arguments.out:
+                    record = {"seed": arguments.seed, "platform": sysconfig.get_platform()}
+                    record |= {name: [asdict(x) for x in mutants] for name, mutants in results.items()}
+                    arguments.out.write_text(json.dumps(record, indent=1) + "\n")
+                if len(done) == arguments.count:
+                    break
+    for area, mutants in results.items():
+        killed = sum(x.result != "survived" for x in mutants)
+        print(f"{area}: {killed} of {len(mutants)} killed ({100 * killed / len(mutants):.0f} %)")
+
+
+if __name__ == "__main__":
+    main()
