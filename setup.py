@@ -1,6 +1,7 @@
 """What pyproject.toml cannot say: one static library of kernels per target, each with its own compiler flags.
 
-PYSIMD_SANITIZE=1 builds with the address and undefined-behaviour sanitizers, for the tests.
+PYSIMD_SANITIZE=1 builds with the address and undefined-behaviour sanitizers, for the tests. PYSIMD_PLATFORM is the
+platform tag of a wheel that is cross-compiled, by the compiler that CC and LDSHARED name: tools/release.py.
 """
 
 import os
@@ -15,6 +16,9 @@ targets = runpy.run_path(str(KERNELS / "targets.py"))
 
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g", "-O1"]
 sanitize = SANITIZE if os.environ.get("PYSIMD_SANITIZE") == "1" else []
+
+platform_tag = os.environ.get("PYSIMD_PLATFORM")
+machine = next(x for x in targets["FOLDERS"] if platform_tag.endswith(x)) if platform_tag else platform.machine()
 
 
 def library(target):
@@ -33,7 +37,7 @@ if sanitize:  # the cffi extension takes its flags from the environment
     os.environ["CFLAGS"] = " ".join([os.environ.get("CFLAGS", ""), *sanitize])
 
 setup(
-    libraries=[library(target) for target in targets["built_on"](platform.machine())],
+    libraries=[library(target) for target in targets["built_on"](machine)],
     cffi_modules=["cpu_kernels/build_cffi.py:ffi"],
-    options={"bdist_wheel": {"py_limited_api": "cp310"}},
+    options={"bdist_wheel": {"py_limited_api": "cp310", "plat_name": platform_tag}},
 )

@@ -16,9 +16,9 @@ TARGETS = {  # target: (folder of its files, compiler flags)
     "avx512bf16": ("x86", [*_AVX512, "-mavx512bf16"]),
     "amx": ("x86", []),  # written in assembly
     "neon": ("arm", []),
-    "neondot": ("arm", ["-march=armv8.2-a+dotprod"]),
-    "neonmmla": ("arm", ["-march=armv8.2-a+dotprod+i8mm+bf16"]),
-    "sve": ("arm", ["-march=armv8.2-a+sve"]),
+    "neondot": ("arm", ["-mcpu=generic+dotprod"]),
+    "neonmmla": ("arm", ["-mcpu=generic+dotprod+i8mm+bf16"]),
+    "sve": ("arm", ["-mcpu=generic+sve"]),
     "sme": ("arm", []),  # written in assembly
     "rvv": ("riscv", ["-march=rv64gcv", "-mabi=lp64d"]),
 }
