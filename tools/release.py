@@ -1,8 +1,8 @@
 """``python tools/release.py [FOLDER]`` builds a release: the sdist, and from it a wheel for each platform.
 
 zig, of the ziglang wheel, links all of them with the oldest C library that they can be linked with, so that a wheel
-does not depend on the machine that builds it. Its clang also compiles them. Only x86-64 Linux is compiled by gcc, as are
-the kernels that the headers count and the docs measure. auditwheel sets the manylinux tag, or refuses the wheel.
+does not depend on the machine that builds it. Its clang also compiles them, but not those of x86-64 Linux: gcc does, as
+it compiled the kernels that the headers count and the docs measure. auditwheel sets the manylinux tag, or refuses.
 
 Wheels for Linux are run: that of x86-64 here and on an emulated Nehalem, which has nothing above SSE4.2; that of
 aarch64 on emulated processors without and with SVE and SME. Those for macOS are not, and are put into FOLDER/not_run.
