@@ -6,6 +6,7 @@ FOLDERS = {"x86_64": "x86", "amd64": "x86", "aarch64": "arm", "arm64": "arm", "r
 """Machine, as Python and the system name it: the folder of its kernels."""
 
 _AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx2", "-mfma", "-mf16c"]
+# Arm's features by -mcpu, not by -march of a version of the architecture, which zig does not read.
 TARGETS = {  # target: (folder of its files, compiler flags)
     "generic": ("generic", []),
     "sse": ("x86", []),
