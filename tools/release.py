@@ -106,7 +106,7 @@ def check(wheel: Path, wanted: Platform, work: Path) -> str:
     """Run the wheel where that is possible; what was done."""
     if wanted.is_macos:
         return "built, not run"
-    machines = [f"an emulated {cpu}" for cpu in wanted.emulated]
+    machines = [f"QEMU's {cpu}" for cpu in wanted.emulated]
     if wanted.is_native:
         python = python_of(work / "installed", wheel)
         run(python, SMOKE)
