@@ -7,8 +7,8 @@ it compiled the kernels that the headers count and the docs measure. auditwheel 
 Wheels for Linux are run: that of x86-64 here and on an emulated Nehalem, which has nothing above SSE4.2; that of
 aarch64 on emulated processors without and with SVE and SME. Those for macOS are not, and are put into FOLDER/not_run.
 
-Needs Debian on x86-64 with gcc, python3-dev, python3-venv and qemu-user. Tools come from PyPI and the Python of aarch64
-from Debian's archive, into a temporary folder.
+Needs Debian 12 or later on x86-64 with gcc, python3-dev, python3-venv and qemu-user. Tools come from PyPI and the Python
+of aarch64 from Debian's archive, into a temporary folder.
 """
 
 import argparse
@@ -22,6 +22,8 @@ import tempfile
 import venv
 from dataclasses import dataclass
 from pathlib import Path
+
+import tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
 SMOKE = ROOT / "tests" / "scripts" / "smoke.py"
@@ -92,7 +94,8 @@ def build(python: Path, sdist: Path, wanted: Platform, work: Path) -> Path:
         (headers / "endian.h").write_text("#include <machine/endian.h>\n")  # NumPy's headers are those of Linux
         environment["LDSHARED"] += " -undefined dynamic_lookup"
     into = work / wanted.tag
-    run(python, "-m", "pip", "wheel", "-q", "--no-deps", "--no-cache-dir", "-w", into, sdist, **environment)
+    options = ("-q", "--no-deps", "--no-cache-dir", "--no-build-isolation")
+    run(python, "-m", "pip", "wheel", *options, "-w", into, sdist, **environment)
     (wheel,) = into.glob("*.whl")
     if wanted.is_macos:
         return wheel
@@ -151,8 +154,9 @@ def unpack_aarch64(folder: Path, root: Path, *packages: str):
 
 
 def release(folder: Path, names: list[str], work: Path):
-    python = python_of(work / "tools", *TOOLS)
-    run(python, "-m", "build", "--sdist", "-o", folder, ROOT)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    python = python_of(work / "tools", *TOOLS, *project["build-system"]["requires"])
+    run(python, "-m", "build", "--no-isolation", "--sdist", "-o", folder, ROOT)
     (sdist,) = folder.glob("pysimd-*.tar.gz")
     done = {sdist: "the wheels are built from it"}
     for name in names:
