@@ -7,8 +7,8 @@ it compiled the kernels that the headers count and the docs measure. auditwheel 
 Wheels for Linux are run: that of x86-64 here and on an emulated Nehalem, which has nothing above SSE4.2; that of
 aarch64 on emulated processors without and with SVE and SME. Those for macOS are not, and are put into FOLDER/not_run.
 
-Needs Debian 12 or later on x86-64 with gcc, python3-dev, python3-venv and qemu-user. Tools come from PyPI and the Python
-of aarch64 from Debian's archive, into a temporary folder.
+Needs Debian 12 or later on x86-64 with gcc, python3-dev, python3-venv and qemu-user. Tools come from PyPI and the
+Python of aarch64 from Debian's archive, into a temporary folder.
 """
 
 import argparse
@@ -105,8 +105,8 @@ def build(python: Path, sdist: Path, wanted: Platform, work: Path) -> Path:
     return wheel
 
 
-def check(wheel: Path, wanted: Platform, work: Path) -> str:
-    """Run the wheel where that is possible; what was done."""
+def check(tools: Path, wheel: Path, wanted: Platform, work: Path) -> str:
+    """Run the wheel where that is possible; what was done. ``tools`` is an interpreter of this machine that has pip."""
     if wanted.is_macos:
         return "built, not run"
     machines = [f"QEMU's {cpu}" for cpu in wanted.emulated]
@@ -115,14 +115,14 @@ def check(wheel: Path, wanted: Platform, work: Path) -> str:
         run(python, SMOKE)
         emulator, machines = ["qemu-x86_64"], ["this machine", *machines]
     else:
-        python, root = python_of_aarch64(work, wheel)
+        python, root = python_of_aarch64(tools, wheel, work)
         emulator = ["qemu-aarch64", "-L", root]
     for cpu in wanted.emulated:
         run(*emulator, "-cpu", cpu, python, SMOKE)
     return f"run on {', '.join(machines)}"
 
 
-def python_of_aarch64(work: Path, wheel: Path) -> tuple[Path, Path]:
+def python_of_aarch64(tools: Path, wheel: Path, work: Path) -> tuple[Path, Path]:
     """Debian's Python of aarch64 with the wheel installed, and the root of its file system."""
     root = work / "root"
     unpack_aarch64(work / "apt", root, "python3", "libstdc++6")
@@ -131,7 +131,7 @@ def python_of_aarch64(work: Path, wheel: Path) -> tuple[Path, Path]:
     version = f"--python-version={python.name.removeprefix('python')}"
     target = root / "usr" / "local" / "lib" / python.name / "dist-packages"
     choice = [*platforms, version, "--implementation=cp", "--only-binary=:all:"]
-    run(sys.executable, "-m", "pip", "install", "-q", *choice, "--target", target, wheel)
+    run(tools, "-m", "pip", "install", "-q", *choice, "--target", target, wheel)
     return python, root
 
 
@@ -139,10 +139,12 @@ def unpack_aarch64(folder: Path, root: Path, *packages: str):
     """Unpack Debian packages of aarch64, and all that they need, below ``root``. apt works in ``folder`` alone."""
     for name in ("lists/partial", "archives/partial"):
         (folder / name).mkdir(parents=True)
+    status = folder / "status"  # of a system without packages; apt makes its locks next to it
+    status.touch()
     options = (
         f"Dir::State={folder}",
         f"Dir::Cache={folder}",
-        "Dir::State::status=/dev/null",
+        f"Dir::State::status={status}",
         "APT::Sandbox::User=root",
     )
     architecture = ("APT::Architecture=arm64", "APT::Architectures=arm64")
@@ -156,13 +158,13 @@ def unpack_aarch64(folder: Path, root: Path, *packages: str):
 def release(folder: Path, names: list[str], work: Path):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     python = python_of(work / "tools", *TOOLS, *project["build-system"]["requires"])
-    run(python, "-m", "build", "--no-isolation", "--sdist", "-o", folder, ROOT)
-    (sdist,) = folder.glob("pysimd-*.tar.gz")
-    done = {sdist: "the wheels are built from it"}
+    run(python, "-m", "build", "--no-isolation", "--sdist", "-o", work / "sdist", ROOT)
+    (sdist,) = (work / "sdist").iterdir()
+    done = {shutil.copy(sdist, folder): "the wheels are built from it"}
     for name in names:
         wanted = PLATFORMS[name]
         wheel = build(python, sdist, wanted, work)
-        what = check(wheel, wanted, work)
+        what = check(python, wheel, wanted, work)
         into = folder / "not_run" if wanted.is_macos else folder
         into.mkdir(exist_ok=True)
         done[shutil.copy(wheel, into)] = what
