@@ -7,7 +7,7 @@ it compiled the kernels that the headers count and the docs measure. auditwheel 
 Wheels for Linux are run: that of x86-64 here and on an emulated Nehalem, which has nothing above SSE4.2; that of
 aarch64 on emulated processors without and with SVE and SME. Those for macOS are not, and are put into FOLDER/not_run.
 
-Needs Debian 12 or later on x86-64 with gcc, python3-dev, python3-venv and qemu-user. Tools come from PyPI and the
+Needs Debian 12 or later on x86-64 with gcc, python3-dev, python3-venv and qemu-user. Tools come by pip and the
 Python of aarch64 from Debian's archive, into a temporary folder.
 """
 
