@@ -11,7 +11,7 @@ from pysimd.gpu_kernels import ladder_table
 from reference import moderate
 
 from pysimd import simulator, sources
-from pysimd.backends.cuda.ladder import launches as gemm_launches
+from pysimd.backends.gpu import gemm_launches
 from pysimd.backends.hip import simulation as hip_simulation
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "nothing")
