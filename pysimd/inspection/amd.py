@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import cache
+from functools import cache, cached_property
 
 from pysimd import dtypes, simulator
 from pysimd.backends.hip import device as hip_device
@@ -34,11 +34,17 @@ class Code:
     it is one of a pair."""
 
     def __init__(self, text: str, symbol: str, target: str):
-        code = simulator.compile_hip(text, target)
-        self.kernel = code.kernels[symbol]
-        instructions = code.instructions[self.kernel.name]
-        self.instructions = _names(instructions)
-        self.loops = [
+        self._code = simulator.compile_hip(text, target)
+        self.kernel = self._code.kernels[symbol]
+
+    @cached_property
+    def instructions(self) -> list[tuple[str, bool]]:
+        return _names(self._code.instructions[self.kernel.name])
+
+    @cached_property
+    def loops(self) -> list[Loop]:
+        instructions = self._code.instructions[self.kernel.name]
+        return [
             Loop(instructions[x.target : i + 1])
             for i, x in enumerate(instructions)
             if x.target is not None and x.target <= i
