@@ -31,8 +31,12 @@ COUNTS = {"float32": (6, 7, 8), "float64": (14, 15, 16)}
 SIZES = (2048, 4096, 8192, 16384)
 ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
 STRUCT = np.dtype(
-    [("count", "i4"), ("unused", "i4"), ("p", "f8", 20), ("inverse", "f8", 20), ("low", "u8", 20), ("high", "u8", 20)]
-    + [("offset_low", "u8"), ("offset_high", "u8"), ("scale", "f8"), ("log2_norm", "f8")]
+    [
+        *((name, "i4") for name in ("count", "unused")),
+        *((name, kind, 20) for name, kind in (("p", "f8"), ("inverse", "f8"), ("low", "u8"), ("high", "u8"))),
+        *((name, "u8") for name in ("offset_low", "offset_high")),
+        *((name, "f8") for name in ("scale", "log2_norm")),
+    ]
 )
 
 
@@ -59,7 +63,7 @@ class ByInt8:
         text = Path(__file__).with_name("remainders.cu").read_text()
         module = cupy.RawModule(code=text, options=("-std=c++17",), name_expressions=names)
         self._functions = [module.get_function(name) for name in names]
-        self._arrays, self._moduli = (a, b, c), moduli(count)
+        self._arrays, self._moduli = (a, b, c), moduli(count).view(f"V{STRUCT.itemsize}")  # passed by value
         (m, k), n = a.shape, b.shape[0]
         self._parts = [cupy.empty((count, rows, k), np.int8) for rows in (m, n)]
         self._exponents = [cupy.empty(rows, np.int32) for rows in (m, n)]
@@ -125,7 +129,7 @@ def speeds(dtype: str, size: int, seconds: float) -> dict[str, float]:
     most = f"int8, {COUNTS[dtype][0]} products"
     calls[f"{most}, the products alone"] = calls[most].products
     if dtype == "float32":
-        wide = [cupy.zeros((size, 6 * size), np.uint16) + np.uint16(0x3F80) for _ in range(2)]
+        wide = [cupy.random.randint(0x3F00, 0x4000, (size, 6 * size), np.uint16) for _ in range(2)]
         calls["bf16, six products alone"] = rung_on("bf16_best", *wide, c)
     runs = {name: timing.repeated(call) for name, call in calls.items()}
     times = timing.times(runs, timing.CudaEvents(), seconds=seconds)
