@@ -1,10 +1,8 @@
-"""The oldest NVRTC that is supported: the instances that need most registers, whose code differs from one NVRTC to
-another. The other tests read what the newest NVRTC makes. No GPU.
+"""The oldest NVRTC that is supported: the instances whose code it once put into local memory, and a rung that it once
+refused. The other tests read what the newest NVRTC makes. No GPU.
 
-CI preloads NVRTC 13.0 and sets PYSIMD_TEST_NVRTC to its version; without that variable these tests run with the NVRTC
-that CuPy finds."""
+CI preloads NVRTC 13.0 and sets PYSIMD_TEST_NVRTC to its version; without that variable CuPy's own NVRTC is read."""
 
-import itertools
 import os
 
 import cuda_machine_code as machine
@@ -15,26 +13,33 @@ import pysimd
 
 pytestmark = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
 
-RUNGS = [
-    pytest.param(ladder_table.BY_NAME[name], a, b, id=f"{name}-{a}-{b}")
-    for name in ("warptile", "reg_prefetch", "smem_dbuf", "wmma_naive")
-    for a, b in itertools.product(ladder_table.layouts(ladder_table.BY_NAME[name]), repeat=2)
-    if name == "smem_dbuf" or "VEC4" not in a or "VEC4" not in b
-]
-KERNELS = [
-    pytest.param(row, entry, id=f"{row.name}-{which}")
-    for row in table.KERNELS
-    if row.mr * row.nr == 64
-    for which, entry in machine.entries_to_check(row).items()
-    if which != "fast"
+RUNGS = (
+    ("warptile", "MN_MAJOR_VEC4", "MN_MAJOR"),
+    ("reg_prefetch", "MN_MAJOR", "K_MAJOR"),
+    ("smem_dbuf", "K_MAJOR", "MN_MAJOR"),
+    ("smem_dbuf", "K_MAJOR", "K_MAJOR_VEC4"),
+    ("smem_dbuf", "MN_MAJOR", "K_MAJOR"),
+    ("wmma_naive", "MN_MAJOR", "K_MAJOR"),
+)
+KERNEL = "cuda_f16_outer_8x8"
+WANTED = [
+    *(
+        pytest.param(
+            f"{name}.cu", ladder_table.entry(ladder_table.BY_NAME[name], a, b), 90, "ladder", id=f"{name}-{a}-{b}"
+        )
+        for name, a, b in RUNGS
+    ),
+    *(
+        pytest.param("outer_half2.cu", table.entry(table.BY_NAME[KERNEL], "ANY", "ANY", edge, False), 100, "micro")
+        for edge in (False, True)
+    ),
 ]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def everything():
     """Compiled in parallel before the first test."""
-    rungs = [(x.values[0].source, ladder_table.entry(*x.values), 90, "ladder") for x in RUNGS]
-    machine.compile_all([*rungs, *((x.values[0].source, x.values[1], 100) for x in KERNELS)])
+    machine.compile_all(x.values for x in WANTED)
 
 
 def test_it_is_that_nvrtc():
@@ -47,18 +52,10 @@ def test_it_is_that_nvrtc():
     assert ".".join(map(str, nvrtc.getVersion())) == wanted
 
 
-@pytest.mark.parametrize(("row", "a", "b"), RUNGS)
-def test_no_rung_uses_local_memory(row, a, b):
-    assert machine.compiled(row.source, ladder_table.entry(row, a, b), 90, "ladder").count("LDL", "STL") == 0
+@pytest.mark.parametrize(("source", "entry", "arch", "folder"), WANTED)
+def test_nothing_in_local_memory(source, entry, arch, folder):
+    assert machine.compiled(source, entry, arch, folder).count("LDL", "STL") == 0
 
 
-@pytest.mark.parametrize(("row", "entry"), KERNELS)
-def test_no_kernel_uses_local_memory(row, entry):
-    assert machine.compiled(row.source, entry, 100).count("LDL", "STL") == 0
-
-
-@pytest.mark.parametrize("name", ["producers", "tma", "bf16_best", "tf32x3"])
-def test_a_rung_of_every_pipeline_compiles(name):
-    seen = pysimd.inspect(name, target="sm_90a")
-    assert seen.spills == 0
-    assert seen.multiply_adds > 0
+def test_a_generic_lambda_compiles():
+    assert pysimd.inspect("producers", target="sm_90a").spills == 0
