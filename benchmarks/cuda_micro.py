@@ -33,7 +33,7 @@ import pysimd
 from pysimd import dtypes
 from pysimd.backends.cuda.dispatch import Way, choose
 from pysimd.backends.cuda.implementation import INSTANCES
-from pysimd.backends.cuda.ladder import rungs as cuda_ladder
+from pysimd.backends.gpu import rungs as gpu_rungs
 from pysimd.backends.gpu.tilings import tiling
 from pysimd.bench import cuda_peaks, cuda_tiles, timing
 from pysimd.bench.cuda_peaks import PeakLoop, Work
@@ -277,7 +277,7 @@ def gemms() -> list[dict[str, Any]]:
     for rung, size in itertools.product(rungs, (1024, 2048, 4096, 8192)):
         a, b = operands(rung.types, (size, size))
         out = cupy.empty((size, size), dtypes.dtype_of(dtypes.FAMILIES[rung.types].c))
-        launch = cuda_ladder.prepared(rung, a, b, out)
+        launch = gpu_rungs.prepared(rung, a, b, out)
         launch()
         holds = verify(rung.types, *(cupy.asnumpy(x) for x in (a[-16:], b)), None, cupy.asnumpy(out[-16:])).holds
         row = {"rung": rung.name, "types": rung.types, "size": size, "within_bound": holds}

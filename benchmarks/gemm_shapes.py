@@ -16,7 +16,7 @@ import record
 
 import pysimd
 from pysimd.backends.cuda import dispatch
-from pysimd.backends.cuda.ladder import rungs as cuda_ladder
+from pysimd.backends.gpu import rungs as gpu_rungs
 from pysimd.bench import cuda_ladder as ladder
 from pysimd.bench import timing
 from pysimd.bench.data import random_array
@@ -45,7 +45,7 @@ def row(m: int, n: int, k: int, seconds: float) -> dict[str, Any]:
     a, b = (random_array("float32", (sets, *shape), rng) for shape in ((m, k), (k, n)))
     out = cupy.empty((sets, m, n), np.float32)
     rung = pysimd.rung("f32_best")
-    ours = [cuda_ladder.prepared(rung, a[i], b[i], out[i]) for i in range(sets)]
+    ours = [gpu_rungs.prepared(rung, a[i], b[i], out[i]) for i in range(sets)]
     cublas = [partial(cupy.matmul, a[i], b[i], out=out[i]) for i in range(sets)]
     out.fill(np.nan)
     ours[0]()

@@ -25,7 +25,7 @@ import record
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends.cuda.ladder import rungs as cuda_ladder
+from pysimd.backends.gpu import rungs as gpu_rungs
 from pysimd.bench import cuda_ladder as ladder
 from pysimd.bench.data import random_array
 
@@ -67,7 +67,7 @@ def once(names: Sequence[str], size: int) -> None:
         rung = pysimd.rung(name)
         family = dtypes.FAMILIES[rung.types]
         a, b = (random_array(x, (size, size), rng) for x in (family.a, family.b))
-        cuda_ladder.prepared(rung, a, b, out)()
+        gpu_rungs.prepared(rung, a, b, out)()
     cupy.cuda.get_current_stream().synchronize()
 
 

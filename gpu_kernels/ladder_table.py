@@ -296,6 +296,9 @@ RUNGS = (
 # fmt: on
 BY_NAME = {row.name: row for row in RUNGS}
 
+PORTABLE = tuple(row for row in RUNGS if row.requires == "sm_75" and row.lanes == 1)
+"""Those without instructions that only NVIDIA has: AMD's compilers take the same files after hip_kernels/amd.h."""
+
 LAYOUTS = ("K_MAJOR", "MN_MAJOR", "K_MAJOR_VEC4", "MN_MAJOR_VEC4")
 
 

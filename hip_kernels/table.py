@@ -101,16 +101,20 @@ def entries(row: Kernel) -> list[str]:
 # --- symbols ---
 
 _ENUMERATORS = {
-    "Layout": ("ANY", "K_MAJOR", "MN_MAJOR", "PACKED"),
-    "Source": ("CONTIGUOUS", "STRIDED", "BROADCAST"),
+    "Call": {
+        "Layout": ("ANY", "K_MAJOR", "MN_MAJOR", "PACKED"),
+        "Source": ("CONTIGUOUS", "STRIDED", "BROADCAST"),
+    },
+    "Gemm": {"Layout": ("K_MAJOR", "MN_MAJOR", "K_MAJOR_VEC4", "MN_MAJOR_VEC4")},
 }
+"""Of the sources whose kernels take this struct."""
 
 _ARGUMENT = re.compile(r"\w+(?:<[^>]*>)?")
 
 
-def symbol(entry: str) -> str:
+def symbol(entry: str, parameter: str = "Call") -> str:
     """The name of a template instance in machine code, as the C++ ABI makes it: ``outer<F32, 4>`` is
-    ``_Z5outerI3F32Li4EEv4Call``.
+    ``_Z5outerI3F32Li4EEv4Call``. ``parameter`` is the struct that the kernel takes: ``Gemm`` that of a rung.
 
     CuPy's ROCm build compiles a module with name expressions again in every process; without them, by this name, a
     compiled module comes from its cache.
@@ -134,9 +138,9 @@ def symbol(entry: str) -> str:
             return f"Lb{int(word == 'true')}E"
         if word.isdecimal():
             return f"Li{word}E"
-        for enum, words in _ENUMERATORS.items():
+        for enum, words in _ENUMERATORS[parameter].items():
             if word in words:
                 return f"L{name(enum)}{words.index(word)}E"
         return name(word)
 
-    return f"_Z{name(entry)}v4Call"
+    return f"_Z{name(entry)}v{len(parameter)}{parameter}"

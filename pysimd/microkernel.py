@@ -50,7 +50,7 @@ class Implementation(Protocol):
         """The rows of the backend's table."""
 
     def rungs(self) -> tuple[Rung, ...]:
-        """The backend's ladder, first rung first; empty where it has none."""
+        """The backend's ladder, first rung first."""
 
     def call(self, kernel: MicroKernel, a: object, b: object, c: object | None, out: object | None) -> Array:
         """``c + a @ b`` by one kernel, as ``MicroKernel.__call__`` documents it."""
@@ -82,8 +82,7 @@ class Implementation(Protocol):
         """``MicroKernel.address``; raises ``UnavailableError`` where kernels have none on the host."""
 
     def resources(self, rung: Rung) -> Resources | None:
-        """Registers and memory of a rung's compiled code, None on the CPU; raises ``UnavailableError`` without a
-        ladder."""
+        """Registers and memory of a rung's compiled code, None on the CPU."""
 
 
 @dataclass(frozen=True)
@@ -285,8 +284,8 @@ class Rung(_Named):
 
     Attributes:
         number: position in the ladder: ``C0`` upwards on the CPU, ``S0`` and ``T1`` upwards on GPUs.
-        name: of the rung and of its file.
-        backend: ``cpu`` or ``cuda``.
+        name: of the rung and of its file; on HIP devices ``hip_`` and the name of the file.
+        backend: ``cpu``, ``cuda`` or ``hip``.
         types: types family, e.g. ``f32``.
         form: ``inner``, ``outer``, or ``tensor cores``.
         new: what it adds to the rung before.

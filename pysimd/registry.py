@@ -78,18 +78,18 @@ def kernel(name: str) -> MicroKernel:
 
 
 def rungs(backend: str = "cuda") -> list[Rung]:
-    """The ladder of a backend (``cpu`` or ``cuda``) from its first rung to its last, whether or not this machine can
-    run it.
+    """The ladder of a backend (``cpu``, ``cuda`` or ``hip``) from its first rung to its last, whether or not this
+    machine can run it.
 
     Raises:
-        OptionError: a backend without a ladder.
+        OptionError: no such backend.
 
     >>> [rung.name for rung in pysimd.rungs()][:3]
     ['naive_uncoalesced', 'naive', 'smem_conflict']
     """
     found = implementations().get(backend) if isinstance(backend, str) else None
-    if found is None or not found.rungs():
-        raise OptionError(f"backend {backend!r} has no ladder: there is one for 'cpu' and one for 'cuda'")
+    if found is None:
+        raise OptionError(f"backend={backend!r} has no ladder: give one of {', '.join(map(repr, implementations()))}")
     return list(found.rungs())
 
 

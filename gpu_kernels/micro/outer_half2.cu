@@ -44,15 +44,18 @@ __device__ inline void load_pairs(u32 (&f)[R][U / 2], const u16* from, i64 r_str
             for (int r = 0; r < R; ++r) f[r][u / 2] = __byte_perm(even[r / 2], odd[r / 2], r % 2 ? 0x7632 : 0x5410);
         }
     } else {
+        const u16* row = from; /* advances, except at edges: NVRTC 13.0 would spill on sm_100, or 13.5 at edges */
 #pragma unroll
-        for (int r = 0; r < R; ++r)
+        for (int r = 0; r < R; ++r, row += r_stride) {
+            const u16* at = EDGE ? from + r * r_stride : row;
 #pragma unroll
-            for (int u = 0; u < U; u += 2) {
+            for (int u = 0; u < U; u += 2, at += 2 * k_stride) {
                 bool exists = !EDGE || r < count;
-                u32 low = exists ? __ldg(from + r * r_stride + u * k_stride) : 0;
-                u32 high = exists ? __ldg(from + r * r_stride + (u + 1) * k_stride) : 0;
+                u32 low = exists ? __ldg(at) : 0;
+                u32 high = exists ? __ldg(at + k_stride) : 0;
                 f[r][u / 2] = low | high << 16;
             }
+        }
     }
 }
 

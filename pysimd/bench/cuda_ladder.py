@@ -1,5 +1,5 @@
-"""The rungs of the GPU ladder, listed or timed on the current CUDA device: compared with cuBLAS and with the peak of
-their instruction, in interleaved rounds."""
+"""The rungs of a GPU ladder, listed or timed on the current device: on CUDA compared with cuBLAS and with the peak of
+their instruction, on HIP with rocBLAS, in interleaved rounds."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pysimd import dtypes, registry
-from pysimd.backends.cuda import device
-from pysimd.backends.cuda.ladder import rungs as cuda_ladder
+from pysimd.backends.gpu import rungs as gpu_rungs
+from pysimd.backends.hip import rocblas
 from pysimd.bench import cuda_peaks, timing
 from pysimd.bench.data import random_array
 from pysimd.errors import OptionError, UnavailableError
@@ -22,7 +22,7 @@ from pysimd.microkernel import Rung
 TYPES = ("f32", "f16f32", "bf16f32", "i8i32")
 """The families that are timed: they accumulate in f32, or int8 in int32."""
 
-CUBLAS, CUBLAS_NARROW = "cuBLAS", "cuBLAS, 16-bit C"
+CUBLAS, CUBLAS_NARROW, ROCBLAS = "cuBLAS", "cuBLAS, 16-bit C", "rocBLAS"
 
 _INSTRUCTIONS = {"f32": ("FFMA", 1), "f16f32": ("HMMA", 32)}
 """The instruction whose peak is measured for a family, and how many threads execute one: rungs of so many lanes are
@@ -33,16 +33,18 @@ _PEAK_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Row:
-    """One rung, or cuBLAS, at one size. What only a rung has is None for cuBLAS; what is measured is None in a list
-    without measurement.
+    """One rung, or its peer, at one size. What only a rung has is None for the peer; what is measured is None in a
+    list without measurement.
 
     Attributes:
         types: family; it accumulates in f32, or int8 in int32.
         size: m = n = k.
         tflops: 10^12 floating-point operations per second, two per multiply-add.
-        percent_of_cublas: 100 * tflops / tflops of cuBLAS with a C of 32 bits at this size in the same run.
+        percent_of_cublas: 100 * tflops / tflops of cuBLAS with a C of 32 bits at this size in the same run; on HIP of
+            rocBLAS.
         percent_of_peak: 100 * tflops / tflops of independent multiply-adds in registers in the same run; None for rungs
-            of other instructions (wgmma, bfloat16, int8) and for cuBLAS on tensor cores, which chooses its own.
+            of other instructions (wgmma, bfloat16, int8), for cuBLAS on tensor cores, which chooses its own, and on
+            HIP.
         within_bound: whether the result kept ``(K + 3) u |A||B|`` against float64; int8 is exact.
     """
 
@@ -84,21 +86,28 @@ def _row(rung: Rung, **measured) -> Row:
     )
 
 
-def listed() -> list[Row]:
-    """The rungs without measurement."""
-    return [_row(rung) for rung in registry.rungs("cuda")]
+def listed(backend: str = "cuda") -> list[Row]:
+    """The rungs of ``cuda`` or ``hip`` without measurement."""
+    return [_row(rung) for rung in registry.rungs(backend)]
 
 
-def check_available() -> None:
-    """Raises unless the ladder can be measured here: a GPU, and a cuBLAS that computes in float32."""
-    if not device.backend().available:
-        raise UnavailableError(device.backend().reason)
-    if os.environ.get("CUPY_TF32") == "1":
+def check_available(backend: str = "cuda") -> None:
+    """Raises unless the ladder can be measured here: a GPU, and a cuBLAS that computes in float32, or rocBLAS."""
+    found = registry.implementations()[backend].backend()
+    if not found.available:
+        raise UnavailableError(found.reason)
+    if backend == "hip" and rocblas.reason():
+        raise UnavailableError(f"the ladder is compared with rocBLAS, which does not start here: {rocblas.reason()}")
+    if backend == "cuda" and os.environ.get("CUPY_TF32") == "1":
         raise OptionError("CUPY_TF32=1 makes cuBLAS compute in TF32, which is no peer of float32: unset it")
 
 
 def measure(
-    sizes: Sequence[int], seconds: float, say: Callable[[str], Any], types: Sequence[str] = ("f32",)
+    sizes: Sequence[int],
+    seconds: float,
+    say: Callable[[str], Any],
+    types: Sequence[str] = ("f32",),
+    backend: str = "cuda",
 ) -> tuple[list[Row], dict[str, float | None]]:
     """Rows of every rung of these families and of cuBLAS at every size, and the peaks of the families in TFLOP/s.
 
@@ -106,23 +115,25 @@ def measure(
         sizes: m = n = k.
         seconds: time given to each rung and to cuBLAS at each size; three calls at least.
         say: called with lines of progress.
-        types: any of f32, f16f32, bf16f32, i8i32.
+        types: any of f32, f16f32, bf16f32, i8i32; on HIP f32.
+        backend: ``cuda`` or ``hip``.
 
     Raises:
         OptionError: another family.
         UnavailableError: there is no GPU.
     """
-    unknown = [name for name in types if name not in TYPES]
+    able = TYPES if backend == "cuda" else ("f32",)
+    unknown = [name for name in types if name not in able]
     if unknown:
-        raise OptionError(f"types {unknown[0]!r}: the ladder is timed for {', '.join(TYPES)}")
-    check_available()
+        raise OptionError(f"types {unknown[0]!r}: the ladder of {backend} is timed for {', '.join(able)}")
+    check_available(backend)
     rows: list[Row] = []
     peaks = {}
     for family in types:
-        peaks[family] = peak_tflops(family)
+        peaks[family] = peak_tflops(family) if backend == "cuda" else None
         if peaks[family]:
             say(f"peak, {family}: {peaks[family]:.1f} TFLOP/s")
-        rungs = [rung for rung in registry.rungs("cuda") if rung.available and rung.types == family]
+        rungs = [rung for rung in registry.rungs(backend) if rung.available and rung.types == family]
         for i, size in enumerate(sizes, 1):
             say(f"[{i}/{len(sizes)}] {size} x {size} x {size}, {family} ...")
             rows += _rows(rungs, family, size, at_size(rungs, family, size, seconds), peaks[family])
@@ -131,6 +142,7 @@ def measure(
 
 def _rows(rungs: Sequence[Rung], types: str, size: int, timed: dict[str, Timed], peak: float | None):
     compared = _INSTRUCTIONS[types][1] if peak else None
+    names = [name for name in timed if name not in {rung.name for rung in rungs}]
 
     def measured(name: str, lanes: int) -> dict[str, Any]:
         tflops = timed[name].tflops
@@ -138,21 +150,23 @@ def _rows(rungs: Sequence[Rung], types: str, size: int, timed: dict[str, Timed],
             "size": size,
             "ms": 2e-9 * size**3 / tflops,
             "tflops": tflops,
-            "percent_of_cublas": 100 * tflops / timed[CUBLAS].tflops,
+            "percent_of_cublas": 100 * tflops / timed[names[0]].tflops,
             "percent_of_peak": 100 * tflops / peak if lanes == compared else None,
             "within_bound": timed[name].within_bound,
         }
 
     for rung in rungs:
         yield _row(rung, **measured(rung.name, rung.lanes))
-    for peer in peers(types):
+    for peer in names:
         lanes = 1 if types == "f32" else 0
         yield Row(None, peer, None, None, None, None, types=types, **measured(peer, lanes))
 
 
-def peers(types: str) -> tuple[str, ...]:
+def peers(types: str, backend: str = "cuda") -> tuple[str, ...]:
     """cuBLAS with a C of 32 bits; of 16-bit operands also with a C of their type. For int8 cuBLAS is given a B that is
-    column-major: its tensor-core kernels take no other."""
+    column-major: its tensor-core kernels take no other. On HIP rocBLAS."""
+    if backend == "hip":
+        return (ROCBLAS,)
     return (CUBLAS, CUBLAS_NARROW) if types in ("f16f32", "bf16f32") else (CUBLAS,)
 
 
@@ -173,21 +187,23 @@ class Timed(NamedTuple):
 
 
 def at_size(rungs: Sequence[Rung], types: str, size: int, seconds: float) -> dict[str, Timed]:
-    """Peers and rungs of one family by name, on random matrices of m = n = k = size."""
+    """Peers and rungs of one family and one backend by name, on random matrices of m = n = k = size."""
     import cupy
+
+    names = peers(types, rungs[0].backend if rungs else "cuda")
 
     sets = operand_sets(12 * size * size)
     rng = cupy.random.default_rng(0)
     family = dtypes.FAMILIES[types]
     a, b = (random_array(name, (sets, size, size), rng) for name in (family.a, family.b))
     out = cupy.empty((sets, size, size), family.c)
-    narrow_out = cupy.empty_like(a) if CUBLAS_NARROW in peers(types) else None
+    narrow_out = cupy.empty_like(a) if CUBLAS_NARROW in names else None
     functions = {
         name: [_peer(name, types, a[i], b[i], (narrow_out if name == CUBLAS_NARROW else out)[i]) for i in range(sets)]
-        for name in peers(types)
+        for name in names
     }
     for rung in rungs:
-        functions[rung.name] = [cuda_ladder.prepared(rung, a[i], b[i], out[i]) for i in range(sets)]
+        functions[rung.name] = [gpu_rungs.prepared(rung, a[i], b[i], out[i]) for i in range(sets)]
     holds = _within_bound({name: calls[0] for name, calls in functions.items()}, types, a[0], b[0], out, narrow_out)
     runs = {name: timing.cycled(calls) for name, calls in functions.items()}
     times = timing.times(runs, timing.CudaEvents(), seconds=seconds)

@@ -13,13 +13,13 @@ from pysimd.errors import OptionError
 from pysimd.report import plots, report
 from pysimd.report.text import number, table
 
-HELP = "a GEMM ladder: every rung against cuBLAS (GPU) or NumPy (CPU), in interleaved samples of one run"
+HELP = "a GEMM ladder: every rung against cuBLAS, rocBLAS or NumPy, in interleaved samples of one run"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     families = ", ".join(cuda_ladder.TYPES)
-    parser.add_argument("--backend", choices=("cpu", "cuda"), default="cuda", help="which ladder (%(default)s)")
-    parser.add_argument("--sizes", type=positives, help="m = n = k (cuda 1024,2048,4096; cpu 128 to 2048)")
+    parser.add_argument("--backend", choices=("cpu", "cuda", "hip"), default="cuda", help="which ladder (%(default)s)")
+    parser.add_argument("--sizes", type=positives, help="m = n = k (cuda, hip 1024,2048,4096; cpu 128 to 2048)")
     parser.add_argument("--types", type=one_or_more(cuda_ladder.TYPES), help=f"families on cuda: {families} (f32)")
     parser.add_argument("--threads", type=positives, help="threads on the cpu (1,2)")
     parser.add_argument("--list", action="store_true", help="the rungs without measurement; needs no GPU")
@@ -30,14 +30,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(options) -> int:
     if options.list and options.plot is not None:
         raise OptionError("--plot draws what was measured: leave --list out")
-    if options.backend == "cpu" and options.types:
-        raise OptionError("--types is for --backend cuda: the CPU ladder is float32")
-    if options.backend == "cuda" and options.threads:
+    if options.backend != "cuda" and options.types:
+        raise OptionError(f"--types is for --backend cuda: the ladder of {options.backend} is float32")
+    if options.backend != "cpu" and options.threads:
         raise OptionError("--threads is for --backend cpu")
     if options.plot is not None and len(options.types or ()) > 1:
         raise OptionError(f"--plot draws one family, --types names {len(options.types)}: give one at a time")
     check_output(options.plot, plot=True)
-    rows = _on_cpu(options) if options.backend == "cpu" else _on_cuda(options)
+    rows = _on_cpu(options) if options.backend == "cpu" else _on_gpu(options)
     wrong = [row for row in rows if row.within_bound is False]
     for row in wrong:
         say(f"warning: {row.name} at {row.size}: the result is outside the error bound")
@@ -47,18 +47,21 @@ def execute(options) -> int:
 # --- GPU ---
 
 
-def _on_cuda(options) -> Sequence[cuda_ladder.Row]:
+def _on_gpu(options) -> Sequence[cuda_ladder.Row]:
     types = options.types or ("f32",)
     if options.list:
-        rows, peaks = cuda_ladder.listed(), {}
+        rows, peaks = cuda_ladder.listed(options.backend), {}
     else:
-        rows, peaks = cuda_ladder.measure(options.sizes or (1024, 2048, 4096), options.seconds, say, types)
+        rows, peaks = cuda_ladder.measure(
+            options.sizes or (1024, 2048, 4096), options.seconds, say, types, options.backend
+        )
     if options.json:
         print_json(machine=report.machine(), peak_tflops=peaks, rows=[asdict(row) for row in rows])
     elif options.list:
         print(_list(rows))
     else:
-        print("\n\n".join(_table([row for row in rows if row.types == x], peak) for x, peak in peaks.items()))
+        blas = "rocBLAS" if options.backend == "hip" else "cuBLAS"
+        print("\n\n".join(_table([row for row in rows if row.types == x], peak, blas) for x, peak in peaks.items()))
     if options.plot is not None:
         plots.ladder_bars(rows, options.plot)
         say_written("plot", options.plot)
@@ -71,8 +74,8 @@ def _list(rows: Sequence[cuda_ladder.Row]) -> str:
     return table(headers, lines, right=["threads", "FMA/element"])
 
 
-def _table(rows: Sequence[cuda_ladder.Row], peak: float | None) -> str:
-    speeds = ["TFLOP/s", "% of cuBLAS", "% of peak"]
+def _table(rows: Sequence[cuda_ladder.Row], peak: float | None, blas: str) -> str:
+    speeds = ["TFLOP/s", f"% of {blas}", "% of peak"]
     headers = ["size", "", "rung", *speeds, "FMA/element", "registers", "shared memory"]
     text = table(headers, [_cells(row) for row in rows], right=["size", *headers[3:]])
     if peak is None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import cache
+from functools import cache, cached_property
 
+from pysimd import dtypes, simulator
 from pysimd.backends.hip import device as hip_device
-from pysimd.backends.hip import simulation as hip_simulation
+from pysimd.backends.hip import ladder, tiles
 from pysimd.backends.hip.implementation import HIP
 from pysimd.errors import OptionError
+from pysimd.gpu_kernels import ladder_table
 from pysimd.hip_kernels import table
 from pysimd.inspection.counts import LOAD, MOVE, MULTIPLY_ADD, SPILL, STORE, Inspection, Line
-from pysimd.microkernel import MicroKernel
+from pysimd.microkernel import MicroKernel, Rung
 from pysimd.simulator.counts import MACS_PER_LANE, macs_of_wave
 
 DEFAULTS = ("gfx942", "gfx1100")
@@ -28,15 +30,21 @@ _LOADED |= dict.fromkeys(("ubyte", "sbyte", "u8", "i8"), 1)
 
 
 class Code:
-    """One template instance for one target. An instruction is its name, without ``dual_``, and whether it is one of a
-    pair."""
+    """The kernel ``symbol`` of a source text for one target. An instruction is its name, without ``dual_``, and whether
+    it is one of a pair."""
 
-    def __init__(self, row: table.Kernel, entry: str, target: str):
-        code = hip_simulation.compiled(row.source, entry, target)
-        self.kernel = code.kernels[table.symbol(entry)]
-        instructions = code.instructions[self.kernel.name]
-        self.instructions = _names(instructions)
-        self.loops = [
+    def __init__(self, text: str, symbol: str, target: str):
+        self._code = simulator.compile_hip(text, target)
+        self.kernel = self._code.kernels[symbol]
+
+    @cached_property
+    def instructions(self) -> list[tuple[str, bool]]:
+        return _names(self._code.instructions[self.kernel.name])
+
+    @cached_property
+    def loops(self) -> list[Loop]:
+        instructions = self._code.instructions[self.kernel.name]
+        return [
             Loop(instructions[x.target : i + 1])
             for i, x in enumerate(instructions)
             if x.target is not None and x.target <= i
@@ -84,7 +92,9 @@ def _names(instructions) -> list[tuple[str, bool]]:
 
 def bytes_loaded(name: str) -> int:
     """Bytes that a lane loads with a load instruction of that name."""
-    return next(_LOADED[part] for part in reversed(name.split("_")) if part in _LOADED)
+    parts = name.split("_")
+    each = next(_LOADED[part] for part in reversed(parts) if part in _LOADED)
+    return 2 * each if {"read2", "read2st64", "2addr"} & set(parts) else each
 
 
 def macs(name: str) -> int:
@@ -93,8 +103,15 @@ def macs(name: str) -> int:
 
 
 @cache
-def _code(row: table.Kernel, entry: str, target: str) -> Code:
-    return Code(row, entry, target)
+def code_of(source: str, entry: str, target: str) -> Code:
+    """A template instance of a file in ``hip_kernels`` for one target."""
+    return Code(tiles.instance(source, entry), table.symbol(entry), target)
+
+
+@cache
+def code_of_rung(row: ladder_table.Rung, layout_a: str, layout_b: str, target: str) -> Code:
+    """The instance of a rung for operands of these layouts and one target."""
+    return Code(*ladder.instance(row, layout_a, layout_b), target)
 
 
 def fast_entry(row: table.Kernel) -> str:
@@ -102,24 +119,31 @@ def fast_entry(row: table.Kernel) -> str:
     return table.entry(row, "K_MAJOR", "PACKED" if "PACKED" in row.layouts else "K_MAJOR", False)
 
 
-def inspect(kernel: MicroKernel, target: str | None) -> Inspection:
-    """``pysimd.inspect`` of a HIP kernel."""
-    row, here = table.BY_NAME[kernel.name], HIP.backend()
+def inspect(kernel: MicroKernel | Rung, target: str | None) -> Inspection:
+    """``pysimd.inspect`` of a HIP kernel or rung, of a rung the instance for row-major, aligned operands."""
+    here = HIP.backend()
     if target is None:
         candidates = (*here.features[:1], *DEFAULTS)
-        target = next(x for x in candidates if not hip_device.lacks(row, x))
+        target = next(x for x in candidates if not hip_device.lacks(kernel, x))
     if target not in table.TARGETS and not (here.available and target == here.features[0]):
         raise OptionError(f"target={target!r}: kernels are read for {', '.join(table.TARGETS)}")
-    if hip_device.lacks(row, target):
-        raise OptionError(f"target={target!r}: {hip_device.lacks(row, target)}")
-    entry = fast_entry(row)
-    return inspection(kernel, target, entry, _code(row, entry, target))
-
-
-def inspection(kernel: MicroKernel, target: str, entry: str, code: Code) -> Inspection:
-    """The hot loop of ``code``, counted."""
+    if hip_device.lacks(kernel, target):
+        raise OptionError(f"target={target!r}: {hip_device.lacks(kernel, target)}")
+    if isinstance(kernel, Rung):
+        row = ladder.ROWS[kernel.name]
+        layouts = ladder_table.row_major(row)
+        code, entry = code_of_rung(row, *layouts, target), ladder_table.entry(row, *layouts)
+        return inspection(kernel, target, entry, code, "shared" if row.bk else "global")
     row = table.BY_NAME[kernel.name]
-    matrix = row.form in ("mfma", "wmma")
+    entry = fast_entry(row)
+    return inspection(kernel, target, entry, code_of(row.source, entry, target))
+
+
+def inspection(
+    kernel: MicroKernel | Rung, target: str, entry: str, code: Code, tile_memory: str = "global"
+) -> Inspection:
+    """The hot loop of ``code``, counted."""
+    matrix = kernel.form in ("mfma", "wmma")
     lanes = code.kernel.wave_size if matrix else 1
     unified = target in ("gfx90a", "gfx942")  # where accumulation registers are part of the same file
     return Inspection(
@@ -127,13 +151,14 @@ def inspection(kernel: MicroKernel, target: str, entry: str, code: Code) -> Insp
         target=target,
         entry=entry,
         scope="wave" if matrix else "thread",
-        element_bytes=kernel.a_dtype.itemsize,
+        element_bytes=dtypes.dtype_of(dtypes.FAMILIES[kernel.types].a).itemsize,
         registers=code.kernel.vgprs,
         registers_there_are=512 if unified else 256,
         features=(),
         analytic_ratio=kernel.ratio.value,
-        remark=TWICE if row.form == "wmma" and target.startswith("gfx11") else "",
+        remark=TWICE if kernel.form == "wmma" and target.startswith("gfx11") else "",
         lines=tuple(line(x, names, lanes) for x, names in code.hottest().texts),
+        tile_memory=tile_memory,
     )
 
 

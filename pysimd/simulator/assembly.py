@@ -115,6 +115,8 @@ def parse(code: str) -> Instruction:
 
 def _split(text: str, separator: str) -> list[str]:
     """Split at the separator where no bracket is open."""
+    if "[" not in text and "(" not in text:
+        return [x.strip() for x in text.split(separator) if x.strip()]
     parts, depth = [""], 0
     for char in text:
         depth += (char in "([") - (char in ")]")

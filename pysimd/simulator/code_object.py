@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
 
-from pysimd.simulator.assembly import instructions_of
+from pysimd.simulator.assembly import Instruction, instructions_of
 from pysimd.simulator.compilers import OPTIONS, Toolchain, toolchain
 from pysimd.simulator.elf import read_kernels
 from pysimd.simulator.errors import LaunchError
@@ -24,9 +24,12 @@ class CodeObject:
         self.target = target
         self.assembly = assembly
         self.kernels = read_kernels(elf)
-        self.instructions = instructions_of(assembly, self.kernels)
-        """Of each kernel, by its name."""
         self._programs: dict[str, Program] = {}
+
+    @cached_property
+    def instructions(self) -> dict[str, tuple[Instruction, ...]]:
+        """Of each kernel, by its name."""
+        return instructions_of(self.assembly, self.kernels)
 
     @classmethod
     def from_bytes(cls, elf: bytes, target: str) -> CodeObject:

@@ -12,6 +12,7 @@ import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -65,6 +66,7 @@ class Operand:
         return self.file in ("v", "a")
 
 
+@cache
 def parse_operand(text: str) -> Operand:
     """``-|v3|``, ``s[4:5]``, ``vcc_lo``, ``0x3f800000``, ``1.0``, ``v7.h``."""
     bare, found = text, {}

@@ -630,22 +630,14 @@ def test_ctrl_c_is_no_traceback(pysimd_cli, monkeypatch):
 # --- ladder ---
 
 
-def test_ladder_lists_the_rungs_without_a_gpu(pysimd_cli, document):
-    code, out, _ = pysimd_cli("ladder", "--list")
+@pytest.mark.parametrize("backend", ["cpu", "cuda", "hip"])
+def test_ladder_lists_the_rungs_without_a_gpu(backend, pysimd_cli, document):
+    code, out, _ = pysimd_cli("ladder", "--backend", backend, "--list")
     assert code == 0
-    rungs = pysimd.rungs()
+    rungs = pysimd.rungs(backend)
     assert [line.split()[:2] for line in out.splitlines()[1:]] == [[r.number, r.name] for r in rungs]
-    assert [row["ratio"] for row in document("ladder", "--list")["rows"]] == [r.ratio.value for r in rungs]
-
-
-def test_ladder_of_the_cpu(pysimd_cli, document):
-    code, out, _ = pysimd_cli("ladder", "--backend", "cpu", "--list")
-    assert code == 0
-    rungs = pysimd.rungs("cpu")
-    assert [line.split()[:2] for line in out.splitlines()[1:]] == [[r.number, r.name] for r in rungs]
-    assert [row["ratio"] for row in document("ladder", "--backend", "cpu", "--list")["rows"]] == [
-        r.ratio.value for r in rungs
-    ]
+    rows = document("ladder", "--backend", backend, "--list")["rows"]
+    assert [row["ratio"] for row in rows] == [r.ratio.value for r in rungs]
 
 
 def test_ladder_of_the_cpu_measured(pysimd_cli, document, tmp_path):
@@ -670,7 +662,9 @@ def test_ladder_of_the_cpu_measured(pysimd_cli, document, tmp_path):
     ("argv", "words"),
     [
         (["--backend", "cpu", "--types", "f32"], "--types is for --backend cuda"),
+        (["--backend", "hip", "--types", "f32"], "--types is for --backend cuda"),
         (["--threads", "2"], "--threads is for --backend cpu"),
+        (["--backend", "hip", "--threads", "2"], "--threads is for --backend cpu"),
     ],
 )
 def test_ladder_options_that_exclude_each_other(pysimd_cli, argv, words):
@@ -679,11 +673,12 @@ def test_ladder_options_that_exclude_each_other(pysimd_cli, argv, words):
     assert words in only_error(err)
 
 
-def test_ladder_without_a_gpu_says_why(pysimd_cli):
-    reason = pysimd.backends()[1].reason
+@pytest.mark.parametrize("backend", [1, 2])
+def test_ladder_without_a_gpu_says_why(backend, pysimd_cli):
+    name, reason = pysimd.backends()[backend].name, pysimd.backends()[backend].reason
     if not reason:
-        pytest.skip("there is a CUDA device here")
-    code, out, err = pysimd_cli("ladder")
+        pytest.skip(f"{name} is available here")
+    code, out, err = pysimd_cli("ladder", "--backend", name)
     assert (code, out) == (1, "")
     assert reason in only_error(err)
 
@@ -699,7 +694,7 @@ def measured(monkeypatch):
     """Invented measurements of the ladder."""
     from pysimd.bench import cuda_ladder as ladder_report
 
-    def made(sizes, seconds, say, types):
+    def made(sizes, seconds, say, types, backend):
         say("measuring")
         rows, peaks = [], {}
         for family in types:

@@ -23,7 +23,7 @@ def has(kernel, target) -> bool:
     """Whether the kernel can be compiled for the target."""
     if kernel.backend == "cuda":
         return int(cuda_table.BY_NAME[kernel.name].requires[3:]) <= int(target[3:])
-    return kernel.backend == "cpu" or not hip_device.lacks(hip_table.BY_NAME[kernel.name], target)
+    return kernel.backend == "cpu" or not hip_device.lacks(kernel, target)
 
 
 def missing(backend) -> str:
@@ -160,9 +160,23 @@ def test_what_a_warpgroup_multiplies_comes_from_shared_memory():
     assert seen.load_elements == {"shared": seen.multiply_adds * (64 + 256) * 16}
 
 
+@needs("hip")
+@pytest.mark.parametrize(("name", "target"), [("hip_reg4x4_At", "gfx906"), ("hip_smem_dbuf", "gfx1100")])
+def test_a_rung_compiled_for_amd(name, target):
+    """The tile is read from LDS, as often as the row says."""
+    seen = pysimd.inspect(name, target=target)
+    assert (seen.scope, seen.tile_memory, seen.spills) == ("thread", "shared", 0)
+    assert seen.element_ratio == seen.analytic_ratio == pysimd.rung(name).ratio.value
+
+
 @pytest.mark.parametrize(
     ("name", "target", "says"),
-    [("cpasync", "sm_75", "sm_80 or newer"), ("bf16_best", "sm_100", "sm_90a alone"), ("naive", "gfx906", "sm_75")],
+    [
+        ("cpasync", "sm_75", "sm_80 or newer"),
+        ("bf16_best", "sm_100", "sm_90a alone"),
+        ("naive", "gfx906", "sm_75"),
+        ("hip_naive", "sm_90", "gfx900, gfx906"),
+    ],
 )
 def test_target_that_a_rung_lacks(name, target, says):
     with pytest.raises(pysimd.OptionError, match=says):
@@ -238,7 +252,7 @@ def test_without_a_compiler_of_amd_code(monkeypatch):
 
     monkeypatch.setattr(compilers, "_distribution_clang", lambda: None)
     monkeypatch.setattr(compilers, "_ziglang", lambda: None)
-    amd._code.cache_clear()
+    amd.code_of.cache_clear()
     with pytest.raises(pysimd.UnavailableError, match=r"pip install 'pysimd\[simulate\]'"):
         pysimd.inspect("hip_f32_outer_4x4")
 
@@ -280,14 +294,11 @@ def test_a_broken_cuda_kernel_is_caught(what):
 
 @needs("hip")
 @pytest.mark.parametrize("what", BROKEN)
-def test_a_broken_hip_kernel_is_caught(what, monkeypatch):
+def test_a_broken_hip_kernel_is_caught(what):
     kernel, row = pysimd.kernel("hip_f32_outer_8x8"), hip_table.BY_NAME["hip_f32_outer_8x8"]
     entry = amd.fast_entry(row)
     text = broken(hip_tiles.instance(row.source, entry), what)
-    monkeypatch.setattr(
-        amd.hip_simulation, "compiled", lambda source, entry, target: simulator.compile_hip(text, target)
-    )
-    seen = amd.inspection(kernel, "gfx942", entry, amd.Code(row, entry, "gfx942"))
+    seen = amd.inspection(kernel, "gfx942", entry, amd.Code(text, hip_table.symbol(entry), "gfx942"))
     assert BROKEN[what][2](seen), f"{seen}\n{seen.listing}"
 
 

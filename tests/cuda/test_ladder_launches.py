@@ -17,9 +17,8 @@ import pysimd
 from pysimd import operands
 from pysimd.backends.cuda import device as cuda_device
 from pysimd.backends.cuda.implementation import CUDA
-from pysimd.backends.cuda.ladder import launches as gemm_launches
 from pysimd.backends.cuda.ladder import rungs as cuda_ladder
-from pysimd.backends.gpu import cupy_arrays
+from pysimd.backends.gpu import cupy_arrays, gemm_launches
 from pysimd.backends.gpu import memory as gpu_memory
 from pysimd.operands import GemmOptions
 

@@ -10,8 +10,8 @@ import pytest
 from pysimd.gpu_kernels import ladder_table
 
 from pysimd.backends.cuda import tensor_maps
-from pysimd.backends.cuda.ladder import launches as gemm_launches
 from pysimd.backends.cuda.ladder import tensor as gemm_tensor
+from pysimd.backends.gpu import gemm_launches
 from pysimd.backends.gpu.launches import CallOperands
 from pysimd.backends.gpu.plans import A, Argument, B, C, Slot
 

@@ -10,11 +10,12 @@ import pytest
 import pysimd
 from pysimd import dtypes, microkernel
 from pysimd.backends.cuda import device as cuda_device
-from pysimd.backends.cuda.ladder import rungs as cuda_ladder
+from pysimd.backends.gpu import rungs as gpu_rungs
 from pysimd.bench import cuda_ladder as ladder
 from pysimd.bench import timing
 
 SECONDS = {"cuBLAS": 1e-3, "smem": 4e-3, "naive": 2.0, "cuBLAS, 16-bit C": 2e-3, "mma_sync": 3e-3, "wgmma": 5e-3}
+SECONDS |= {"hip_smem": 4e-3, "hip_naive": 2.0}
 
 
 class Clock:
@@ -76,7 +77,7 @@ def fake(monkeypatch):
 
         return taking(rung.name, product)
 
-    monkeypatch.setattr(cuda_ladder, "prepared", prepared)
+    monkeypatch.setattr(gpu_rungs, "prepared", prepared)
     return wrong
 
 
@@ -100,6 +101,19 @@ def test_operands_of_16_bits(fake, types, name):
     fake.add(name)
     timed = ladder.at_size([pysimd.rung(name)], types, 32, 0.05)
     assert [measured.within_bound for measured in timed.values()] == [True, True, False]
+
+
+def test_the_peer_of_hip_is_rocblas(fake):
+    fake.add("hip_smem")
+    timed = ladder.at_size([pysimd.rung(name) for name in ("hip_naive", "hip_smem")], "f32", 32, 0.05)
+    assert {name: x.within_bound for name, x in timed.items()} == {
+        "rocBLAS": True,
+        "hip_naive": True,
+        "hip_smem": False,
+    }
+    rows = list(ladder._rows([pysimd.rung(name) for name in timed if name != "rocBLAS"], "f32", 32, timed, None))
+    assert [row.name for row in rows] == ["hip_naive", "hip_smem", "rocBLAS"]
+    assert rows[-1].percent_of_cublas == 100
 
 
 def test_a_wrong_result_is_seen(fake):
@@ -129,7 +143,7 @@ def test_slow_runs_have_three_samples(fake):
 
 
 def test_rows_compare_with_cublas_and_the_peak(fake, monkeypatch):
-    monkeypatch.setattr(ladder, "check_available", lambda: None)
+    monkeypatch.setattr(ladder, "check_available", lambda backend: None)
     monkeypatch.setattr(ladder, "peak_tflops", lambda types: 8e-5)
     monkeypatch.setattr(ladder.registry, "rungs", lambda backend: [usable(rung) for rung in RUNGS])
     said = []

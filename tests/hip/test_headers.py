@@ -4,13 +4,12 @@ import re
 from collections import Counter
 from fractions import Fraction
 from functools import cache
-from types import SimpleNamespace
 
 import gpu_headers
 import hip_machine_code as machine
 import pytest
 from gpu_headers import Facts
-from hip_machine_code import Code
+from hip_machine_code import code_of
 from pysimd.hip_kernels import table
 
 from pysimd import dtypes, sources
@@ -30,7 +29,7 @@ def text_of(source):
 @cache
 def facts(row, target):
     """Counted in the instance for K-major operands."""
-    code = Code(row, table.entry(row, "K_MAJOR", "K_MAJOR", False), target)
+    code = code_of(row.source, table.entry(row, "K_MAJOR", "K_MAJOR", False), target)
     loop = code.hottest()
     return gpu_headers.facts_of_row(
         row,
@@ -73,10 +72,10 @@ def batched_facts(types, size, target="gfx906"):
     size_a, size_c = gpu_headers.itemsize(family.a), gpu_headers.itemsize(family.c)
     given = gpu_headers.operands(1001, size, size, size, size_a, size_c)
     made = batched.instance(types, given)
-    code = Code(SimpleNamespace(source=table.BATCHED), made.entry, target)
+    code = code_of(table.BATCHED, made.entry, target)
     names = Counter(name for name, _ in code.instructions)
     macs = Fraction(sum(amd.macs(name) * n for name, n in names.items()), size)
-    loaded = sum(n * bytes_from_lds(name) for name, n in names.items() if name.startswith(("ds_read", "ds_load")))
+    loaded = sum(n * amd.bytes_loaded(name) for name, n in names.items() if name.startswith(("ds_read", "ds_load")))
     ((_, blocks, threads, _),) = batched.launches(given, made, None)
     return Facts(
         where=f"{made.entry} on {target}",
@@ -94,10 +93,6 @@ def batched_facts(types, size, target="gfx906"):
             "smem": {"byte": Fraction(code.kernel.lds)},
         },
     )
-
-
-def bytes_from_lds(name):
-    return amd.bytes_loaded(name) * (2 if "2" in name.split("_")[1] or "2addr" in name else 1)
 
 
 # --- the headers ---

@@ -1,11 +1,10 @@
 """Every HIP kernel is compiled for seven targets and its machine code read. Needs a compiler, no GPU."""
 
 from collections import Counter
-from types import SimpleNamespace
 
 import hip_machine_code as machine
 import pytest
-from hip_machine_code import Code
+from hip_machine_code import code_of
 from pysimd.gpu_kernels import table as gpu_table
 from pysimd.hip_kernels import table
 
@@ -48,14 +47,14 @@ def multiplies(row, target) -> dict[str, int]:
 
 
 def hot_loop(row, target):
-    return Code(row, machine.checked_entries(row)["fast"], target).hot_loop(set(multiplies(row, target)))
+    return code_of(row.source, machine.checked_entries(row)["fast"], target).hot_loop(set(multiplies(row, target)))
 
 
 @every_case
 @pytest.mark.parametrize("which", ["fast", "any", "edge"])
 def test_everything_in_registers(row, target, which):
     """No scratch and no spills, whatever the layout; waves are as wide as the hardware's."""
-    kernel = Code(row, machine.checked_entries(row)[which], target).kernel
+    kernel = code_of(row.source, machine.checked_entries(row)[which], target).kernel
     assert (kernel.scratch, kernel.vgpr_spills, kernel.sgpr_spills) == (0, 0, 0)
     assert kernel.vgprs - kernel.agprs <= 256
     # Accumulators of the matrix cores are registers of either kind; else at most some values that outlive the loop.
@@ -115,7 +114,7 @@ def test_stores_are_wide(row, target):
     """Aligned rows of C are stored in vectors of 16 bytes (8 where a row has no more)."""
     if row.form != "outer":
         pytest.skip("lanes store single elements")
-    names = {name for name, _ in Code(row, machine.checked_entries(row)["fast"], target).instructions}
+    names = {name for name, _ in code_of(row.source, machine.checked_entries(row)["fast"], target).instructions}
     row_bytes = row.nr * (2 if row.types == "f16" else 4)
     wide = (
         {"global_store_dwordx4", "global_store_b128"}
@@ -133,7 +132,7 @@ BATCHED_FMA = {"f64": ("v_fma_f64", "v_fmac_f64"), "f32": ("v_fma_f32", "v_fmac_
 def test_batched(types, target):
     """Small products: the expected number of multiply-adds, accumulators in registers, wide copies."""
     instance = gpu_table.Batched(types, 8, 8, 8, tm=2, tn=4, products=16, a_transposed=True)
-    code = Code(SimpleNamespace(source=table.BATCHED), instance.entry, target)
+    code = code_of(table.BATCHED, instance.entry, target)
     names = Counter(name for name, _ in code.instructions)
     assert (code.kernel.scratch, code.kernel.vgpr_spills) == (0, 0)
     assert sum(names[x] * (2 if "pk" in x else 1) for x in BATCHED_FMA[types]) == 2 * 4 * 8
@@ -147,4 +146,4 @@ def test_a_target_without_the_instruction_is_an_error_of_the_compiler():
 
     for name, target in (("hip_f32_mfma_16x16", "gfx1100"), ("hip_f16f32_wmma_16x16", "gfx942")):
         with pytest.raises(simulator.CompileError, match=r"this target does not"):
-            Code(table.BY_NAME[name], machine.checked_entries(table.BY_NAME[name])["fast"], target)
+            code_of(table.BY_NAME[name].source, machine.checked_entries(table.BY_NAME[name])["fast"], target)

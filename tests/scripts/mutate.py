@@ -69,7 +69,7 @@ NEAREST = {
     "pysimd/[a-z]+.py": ["tests/api"],
     "simulator": ["tests/hip/simulator"],
     "backends/hip|hip_kernels": ["tests/hip/test_host.py", "tests/hip/test_table.py", "tests/hip"],
-    "backends/cuda/ladder|gpu_kernels/ladder": ["tests/cuda/test_ladder*.py"],
+    "backends/cuda/ladder|backends/gpu/(rungs|gemm)|gpu_kernels/ladder": ["tests/cuda/test_ladder*.py"],
     "backends/(cuda|gpu)": ["tests/cuda/test_plans.py", "tests/cuda/test_instances.py", "tests/cuda/test_graphs.py"],
     "gpu_kernels": ["tests/cuda/test_table.py", "tests/cuda/test_headers.py", "tests/cuda/test_machine_code.py"],
 }

@@ -109,9 +109,27 @@ def main() -> None:
     x, y = cupy.asarray(a), cupy.asarray(b)
     reference.check(cupy.asnumpy(pysimd.matmul(x, y)), "i8i32", a, b)
     print("matmul of int8, too large for the batched kernel: tiles")
+    without_rocblas(pysimd, cupy, rng)
     refused(pysimd, cupy)
     assert replay.KNOWN[cupy.ndarray]._kept
     print("launches", len(LAUNCHED))
+
+
+def without_rocblas(pysimd, cupy, rng) -> None:
+    """The stub has no rocBLAS: a rung multiplies float32, strided and with factors; other types say what is missing."""
+    a, b, c = (rng.standard_normal(shape, dtype=np.float32) for shape in ((40, 70), (36, 70), (36,)))
+    x, y, z = (cupy.asarray(v) for v in (a, b, c))
+    result = pysimd.gemm(x, y, z, alpha=2, beta=-1, trans_b=True)
+    assert "reg4x4_At" in LAUNCHED[-1], LAUNCHED[-1]
+    exact, magnitude = 2 * (a.astype(np.float64) @ b.T) - c, 2 * (abs(a) @ abs(b).T) + abs(c)
+    assert (abs(cupy.asnumpy(result) - exact) <= 73 * 2.0**-24 * magnitude).all()
+    rung = pysimd.rung("hip_smem_dbuf")
+    assert rung.available
+    assert (abs(cupy.asnumpy(rung(x[:5], y[:3].T)) - a[:5] @ b[:3].T) < 1e-4).all()
+    assert "smem_dbuf" in LAUNCHED[-1], LAUNCHED[-1]
+    with pytest.raises(pysimd.UnavailableError, match="rocBLAS does not start here"):
+        pysimd.matmul(cupy.asarray(a.astype(np.float64)), cupy.asarray(b.T.astype(np.float64)))
+    print("gemm without rocBLAS")
 
 
 def refused(pysimd, cupy) -> None:

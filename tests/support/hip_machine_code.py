@@ -6,9 +6,9 @@ from pysimd.hip_kernels import table
 
 from pysimd import simulator
 from pysimd.errors import UnavailableError
-from pysimd.inspection.amd import Code, fast_entry
+from pysimd.inspection.amd import code_of, code_of_rung, fast_entry
 
-__all__ = ["Code", "checked_entries", "missing", "targets"]
+__all__ = ["checked_entries", "code_of", "code_of_rung", "missing", "targets"]
 
 
 @cache

@@ -34,9 +34,9 @@ class Gpu(ABC):
     def kernels(self) -> tuple[MicroKernel, ...]:
         """The rows of the backend's table."""
 
+    @abstractmethod
     def rungs(self) -> tuple[Rung, ...]:
-        """None, unless the backend has a ladder."""
-        return ()
+        """The backend's ladder."""
 
     @abstractmethod
     def tile_launches(self, kernel: MicroKernel, a, b, c0, c) -> Iterable[tuple]:
@@ -47,9 +47,13 @@ class Gpu(ABC):
         """A whole product into its ``out``, by the kernel that was named or by the one that the backend chooses. Where
         that applies neither alpha and beta nor C, ``applies_factors`` says so."""
 
+    @abstractmethod
     def applies_factors(self, product: Product, kernel: MicroKernel | Rung | None) -> bool:
         """Whether ``product_work`` applies alpha, beta and C."""
-        return False
+
+    @abstractmethod
+    def resources(self, rung: Rung) -> Resources:
+        """Of the instance for row-major, aligned operands, compiled for the current device."""
 
     def row_kernel(self, row, source_path: str, reason: str) -> MicroKernel:
         """A row of the backend's table as what users get; ``reason``: why it cannot run here, empty if it can."""
@@ -147,10 +151,6 @@ class Gpu(ABC):
     def address(self, kernel: MicroKernel) -> int:
         """Raises ``UnavailableError``: the code is on the device."""
         raise UnavailableError(f"{kernel.name} runs on a GPU and has no address on the host: CPU kernels have one")
-
-    def resources(self, rung: Rung) -> Resources:
-        """Of a rung's compiled code; a backend without a ladder has no rung to ask for."""
-        raise UnavailableError(f"{self.name} has no ladder")
 
     def _check_call(self, threads: int | None) -> None:
         if not self.backend().available:

@@ -7,7 +7,7 @@ from functools import cache
 
 from pysimd.backends.gpu import cupy_probe
 from pysimd.hip_kernels import table
-from pysimd.microkernel import Backend
+from pysimd.microkernel import Backend, MicroKernel, Rung
 
 
 @cache
@@ -35,11 +35,14 @@ def why_not(row: table.Kernel) -> str:
     here = backend()
     if here.reason or row.requires in here.features:
         return here.reason
-    return f"{here.device} is {here.features[0]}: {lacks(row, here.features[0])}"
+    return f"{here.device} is {here.features[0]}: {_lacks(row.name, row.requires, here.features[0])}"
 
 
-def lacks(row: table.Kernel, target: str) -> str:
-    """Why a target cannot run a kernel; empty if it can."""
-    if row.requires in table.features(target):
-        return ""
-    return f"{row.name} needs {row.requires}, which {', '.join(table.FEATURES[row.requires])} have, {target} not"
+def lacks(kernel: MicroKernel | Rung, target: str) -> str:
+    """Why a target cannot run a kernel or a rung; empty if it can."""
+    (requires,) = kernel.requires
+    return "" if requires in table.features(target) else _lacks(kernel.name, requires, target)
+
+
+def _lacks(name: str, requires: str, target: str) -> str:
+    return f"{name} needs {requires}, which {', '.join(table.FEATURES[requires])} have, {target} not"

@@ -54,8 +54,8 @@ def simulate(kernel: MicroKernel, a, b, c, target: str) -> Simulation:
     row = table.BY_NAME[kernel.name]
     if not isinstance(target, str) or target not in simulator.TARGETS:
         raise OptionError(f"target={target!r}: the simulator knows {', '.join(simulator.TARGETS)}")
-    if device.lacks(row, target):
-        raise UnavailableError(device.lacks(row, target))
+    if device.lacks(kernel, target):
+        raise UnavailableError(device.lacks(kernel, target))
     where = operands.backend_for({"a": a, "b": b, "c": c})
     if where != "cpu":
         raise DTypeError(f"simulate takes NumPy arrays, these are on {where}: copy them with cupy.asnumpy()")

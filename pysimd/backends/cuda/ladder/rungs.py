@@ -3,78 +3,41 @@ product."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
-from pysimd import dtypes, operands
 from pysimd.backends.cuda import device as cuda
 from pysimd.backends.cuda import nvrtc
 from pysimd.backends.cuda.device import current_device, has_setmaxnreg, multiprocessors
 from pysimd.backends.cuda.dispatch import MOST_K
-from pysimd.backends.cuda.ladder import launches as gemm_launches
 from pysimd.backends.cuda.ladder import schedule, tensor
-from pysimd.backends.gpu import cupy_arrays
+from pysimd.backends.gpu import gemm_launches
+from pysimd.backends.gpu import rungs as gpu_rungs
 from pysimd.backends.gpu.launches import CallOperands
 from pysimd.backends.gpu.plans import (
-    C0,
     COUNTER,
     SCRATCH,
-    A,
     Argument,
     ArrayWork,
-    B,
-    C,
     KernelLaunch,
     KernelPlan,
     Slot,
     Work,
-    addresses_of,
     operands_argument,
 )
 from pysimd.errors import ShapeError
 from pysimd.gpu_kernels import ladder_table
 from pysimd.microkernel import Implementation, Resources, Rung
 from pysimd.operands import Product
-from pysimd.ratio import Ratio
 
 
 def rungs(implementation: Implementation) -> tuple[Rung, ...]:
     """The rows of the table as what users get."""
-    return tuple(_rung(row, implementation) for row in ladder_table.RUNGS)
-
-
-def _rung(row: ladder_table.Rung, implementation: Implementation) -> Rung:
-    reason = cuda.why_not(row)
-    return Rung(
-        number=row.number,
-        name=row.name,
-        backend="cuda",
-        types=row.types,
-        form="tensor cores" if row.lanes > 1 else "inner" if row.loads == 2 * row.macs else "outer",
-        new=row.new,
-        covers=row.covers,
-        bm=row.bm,
-        bn=row.bn,
-        bk=row.bk,
-        tm=row.tm,
-        tn=row.tn,
-        lanes=row.lanes,
-        threads=row.threads,
-        ratio=Ratio(macs=row.macs, loads=row.loads, load_bytes=_element_bytes(row) * row.loads),
-        roundings=row.roundings,
-        requires=(row.requires,),
-        available=not reason,
-        unavailable_reason=reason,
-        source_path=f"gpu_kernels/ladder/{row.source}",
-        _implementation=implementation,
+    return tuple(
+        gpu_rungs.rung(row, implementation, row.name, row.requires, cuda.why_not(row)) for row in ladder_table.RUNGS
     )
-
-
-def _element_bytes(row: ladder_table.Rung) -> int:
-    return dtypes.dtype_of(dtypes.FAMILIES[row.types].a).itemsize
 
 
 @cache
@@ -142,25 +105,8 @@ def resources(rung: Rung) -> Resources:
 
 
 def work(rung: Rung, product: Product) -> Work | ArrayWork:
-    """A product into its ``out``; where neither of its dimensions is adjacent in memory, by way of a row-major copy."""
-    row = ladder_table.BY_NAME[rung.name]
-    return _work(row, product) if _has_adjacent(product.out) else ArrayWork(partial(_by_copy, row, product))
-
-
-def _by_copy(row: ladder_table.Rung, product: Product) -> None:
-    result = cupy_arrays.empty(product.full, product.dtype)
-    _work(row, product._replace(out=result)).run()
-    cupy_arrays.copy(product.out, result)
-
-
-def prepared(rung: Rung, a, b, out) -> Callable[[], object]:
-    """A function that launches ``out = a @ b`` without any checks, for measuring: matrices of CuPy that fit. Where the
-    rung works on copies of them, it makes them."""
-    product = operands.check_gemm(rung, a, b, None, out, operands.GemmOptions(), (rung.types,))
-    made = work(rung, product)
-    if {x.data.ptr for x in made.arrays[:2]} != {a.data.ptr, b.data.ptr}:
-        return lambda: work(rung, product).run()
-    return partial(made.plan.run, addresses_of(made.arrays))
+    """A product into its ``out``."""
+    return gpu_rungs.work(partial(_work, ladder_table.BY_NAME[rung.name]), product)
 
 
 class _Part(NamedTuple):
@@ -172,14 +118,7 @@ class _Part(NamedTuple):
 
 
 def _work(row: ladder_table.Rung, product: Product) -> Work:
-    a, b, c0, c = (
-        None if x is None else cupy_arrays.readable(x) for x in (product.a, product.b, product.c, product.out)
-    )
-    order = A, B, C0, C
-    if not gemm_launches.row_major(c):  # C^T = B^T A^T
-        a, b, c0, c = (None if x is None else x.swapaxes(-1, -2) for x in (b, a, c0, c))
-        order = B, A, C0, C
-    a, b = (x if _has_adjacent(x) else x.copy(order="C") for x in (a, b))
+    (a, b, c0, c), order = gpu_rungs.arranged(product)
     if row.stages or row.blocks or row.tensor_blocks:
         a, b = _loadable(row, a, b, c0, c)
     launch = _tensor if row.tensor_blocks else _persistent if row.blocks else _plain
@@ -193,7 +132,7 @@ def _work(row: ladder_table.Rung, product: Product) -> Work:
         max((part.scratch_bytes for part in parts), default=0),
         any(part.counts for part in parts),
     )
-    return Work(plan, (b, a, c0, c) if order[0] == B else arrays)
+    return gpu_rungs.work_of(plan, arrays, order)
 
 
 def _loadable(row: ladder_table.Rung, a, b, c0, c):
@@ -276,8 +215,3 @@ def _other_major(x, _which: int):
     """A copy in which the other dimension of the matrices is adjacent."""
     order = "F" if x.strides[-1] == x.itemsize and x.shape[-1] > 1 else "C"
     return x.swapaxes(-1, -2).copy(order="C").swapaxes(-1, -2) if order == "F" else x.copy(order="C")
-
-
-def _has_adjacent(x) -> bool:
-    """Whether one of the two dimensions of the matrices is adjacent in memory."""
-    return x.size == 0 or any(n == 1 or s == x.itemsize for n, s in zip(x.shape[-2:], x.strides[-2:], strict=True))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pysimd.backends.cuda.ladder.launches import pair
+from pysimd.backends.gpu.gemm_launches import pair
 from pysimd.gpu_kernels.ladder_table import Block, Rung
 
 PANEL = 8

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pysimd.backends.cuda import tensor_maps
-from pysimd.backends.cuda.ladder import launches as gemm_launches
 from pysimd.backends.cuda.ladder import schedule as gemm_blocks
+from pysimd.backends.gpu import gemm_launches
 from pysimd.backends.gpu.launches import CallOperands
 from pysimd.backends.gpu.plans import SCRATCH, Argument, Slot
 from pysimd.gpu_kernels.ladder_table import Rung, TensorBlock

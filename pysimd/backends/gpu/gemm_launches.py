@@ -9,6 +9,7 @@ import numpy as np
 
 from pysimd import dtypes
 from pysimd.backends.gpu.launches import CallOperands
+from pysimd.errors import ShapeError
 
 GEMM = np.dtype(f"V{8 * 18}")
 """The bytes of one Gemm: CuPy passes an array of one such element by value."""
@@ -55,10 +56,10 @@ def copied_by_feeds(operands: CallOperands, which: int) -> bool:
     return ld >= 0 and reach * operands.sizes[which] < 1 << 32
 
 
-def launches(row, a, b, c0, c, alpha: float, beta: float):
+def launches(row, a, b, c0, c, alpha: float, beta: float, most_blocks: int | None = None):
     """Launches of ``c = alpha a @ b + beta c0`` by a rung of the table: for each the layouts of A and B, how
     many products, and the Gemm. C is row-major, ``layout`` is known for A and B, ``c0`` may be None; a launch has one
-    dimension of the batch."""
+    dimension of the batch, and ``most_blocks`` at most. Raises ShapeError where one product has more tiles."""
     operands = CallOperands(a, b, c0, c)
     if operands.empty:
         return
@@ -67,7 +68,10 @@ def launches(row, a, b, c0, c, alpha: float, beta: float):
         layout_a += "_VEC4" if _wide(operands, 0, layout_a, lda) else ""
         layout_b += "_VEC4" if _wide(operands, 1, layout_b, ldb) else ""
     dims = sorted(operands.dims, key=lambda dim: dim[0]) or [(1, (0, 0, 0, 0))]
-    piece = max(1, _MOST_BLOCKS // max(tiles(x, operands.m, operands.n) for x in (row.blocks or (row,))))
+    blocks = max(tiles(x, operands.m, operands.n) for x in (row.blocks or (row,)))
+    piece = (most_blocks or _MOST_BLOCKS) // blocks
+    if not piece:
+        raise ShapeError(f"{row.name}: {operands.m} x {operands.n} are {blocks} tiles, more than a launch has blocks")
     _, _, c0_strides, (ldc, _) = operands.strides
     vector = [3] if operands.arrays[2] is None else [2, 3]
     c_vector = all(operands.strides[which][1] == 1 and operands.alignment(which, 1) == 16 for which in vector)
