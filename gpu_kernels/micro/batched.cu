@@ -17,36 +17,15 @@
  * smem      PRODUCTS*(M + N)*K*A_BYTES bytes; more where ranges do not fill their vectors, or where a C staged in
  *           the same memory is larger. Dynamic where that is more than every device has
  */
-#include "call.cuh"
-#include "types.cuh"
-#include "memory.cuh"
+#include "batched.cuh"
 #include "int8.cuh"
 
 /* --- the parameters of an instance --- */
-
-template <int M_, int N_, int K_>
-struct Shape {
-    static constexpr int M = M_, N = N_, K = K_;
-};
 
 /* TM x TN elements of C a thread, PRODUCTS products a block. */
 template <int TM_, int TN_, int PRODUCTS_>
 struct ThreadTile {
     static constexpr int TM = TM_, TN = TN_, PRODUCTS = PRODUCTS_;
-};
-
-/* How a batch of an operand lies in global memory. */
-enum Source {
-    CONTIGUOUS, /* one 16-byte aligned range without gaps */
-    STRIDED,    /* any strides, loaded element by element */
-    BROADCAST,  /* any strides, one matrix for all products */
-};
-
-/* LAYOUT is K_MAJOR or MN_MAJOR (memory.cuh). */
-template <Source SOURCE_, Layout LAYOUT_>
-struct Operand {
-    static constexpr Source SOURCE = SOURCE_;
-    static constexpr Layout LAYOUT = LAYOUT_;
 };
 
 /* --- what follows from them --- */
@@ -56,17 +35,6 @@ template <class S, class T>
 struct Block {
     static constexpr int ACROSS = (S::N + T::TN - 1) / T::TN, LANES = ACROSS * ((S::M + T::TM - 1) / T::TM);
     static constexpr int THREADS = (T::PRODUCTS * LANES + 31) / 32 * 32;
-};
-
-/* COUNT adjacent elements of each block in global memory, and their place in shared memory. Where COUNT is no multiple
- * of a 16-byte vector, a block's elements begin up to VECTOR - 1 after a 16-byte boundary; in shared memory they begin as
- * many after one. */
-template <class Elem, int COUNT>
-struct Range {
-    static constexpr int VECTOR = 16 / sizeof(Elem);
-    static constexpr bool SHIFTED = COUNT % VECTOR != 0;
-    static constexpr int SIZE = SHIFTED ? (COUNT / VECTOR + 2) * VECTOR : COUNT;
-    __device__ static int shift(i64 first) { return SHIFTED ? (int)((u32)first % VECTOR) : 0; }
 };
 
 /* An operand of R x K elements (R is m of A, n of B) in shared memory: ROWS x COLS elements a product, the products
@@ -90,63 +58,6 @@ struct ThreadPosition {
 };
 
 /* --- operands from global to shared memory --- */
-
-__device__ inline void copy16(void* shared, const void* global) {
-#if __CUDA_ARCH__ >= 800
-    u32 to = (u32)__cvta_generic_to_shared(shared);
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
-#else
-    *(uint4*)shared = __ldg((const uint4*)global);
-#endif
-}
-__device__ inline void wait_copies() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
-
-/* Applies `one` to the elements, and `vector` to the first elements of 16-byte vectors, of `count` adjacent elements that
- * begin `shift` after a 16-byte boundary. */
-template <int VECTOR, int THREADS, class One, class Vector>
-__device__ inline void for_each_vector(int count, int shift, One one, Vector vector) {
-    int head = shift ? min(count, VECTOR - shift) : 0, vectors = (count - head) / VECTOR;
-    for (int x = threadIdx.x; x < vectors; x += THREADS) vector(head + x * VECTOR);
-    for (int x = threadIdx.x; x < head; x += THREADS) one(x);
-    for (int x = head + vectors * VECTOR + threadIdx.x; x < count; x += THREADS) one(x);
-}
-
-/* `products` products of SIZE adjacent elements, of the PRODUCTS that a full block has. */
-template <int SIZE, int PRODUCTS, int THREADS, class Elem>
-__device__ inline void copy_contiguous(Elem* shared, const Elem* from, int products, int shift) {
-    constexpr int VECTOR = 16 / sizeof(Elem), ALL = PRODUCTS * SIZE;
-    if (products == PRODUCTS && ALL % VECTOR == 0) {
-#pragma unroll
-        for (int x0 = 0; x0 < ALL / VECTOR; x0 += THREADS) {
-            int x = (x0 + threadIdx.x) * VECTOR;
-            if (x0 + THREADS > ALL / VECTOR && x >= ALL) break;
-            copy16(shared + x, from + x);
-        }
-    } else if constexpr (ALL % VECTOR == 0) {
-        for (int x = threadIdx.x; x < products * SIZE; x += THREADS) shared[x] = __ldg(from + x);
-    } else {
-        for_each_vector<VECTOR, THREADS>(
-            products * SIZE, shift, [&](int x) { shared[x] = __ldg(from + x); },
-            [&](int x) { copy16(shared + x, from + x); });
-    }
-}
-
-/* One element; asynchronous where cp.async has its size. */
-template <class Elem>
-__device__ inline void copy_element(Elem* shared, const Elem* global) {
-#if __CUDA_ARCH__ >= 800
-    if constexpr (sizeof(Elem) >= 4) {
-        u32 to = (u32)__cvta_generic_to_shared(shared);
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(sizeof(Elem)) : "memory");
-        return;
-    }
-#endif
-    *shared = __ldg(global);
-}
 
 /* `products` products of ROWS x COLS elements with strides; `offset` gives the first element of each. */
 template <int ROWS, int COLS, int THREADS, class Elem, class Offset>
@@ -172,7 +83,7 @@ __device__ inline void load_operand(Elem* shared, const Elem* from, i64 r_stride
                                     Offset offset) {
     if constexpr (Op::SOURCE == CONTIGUOUS)
         copy_contiguous<Shared::STRIDE, Shared::STORED, THREADS>(shared, from + first * Shared::STRIDE, products,
-                                                                 Shared::shift(first));
+                                                                 Shared::shift(first), [](int x) { return x; });
     else
         copy_strided<Shared::ROWS, Shared::COLS, THREADS>(
             shared, from, Op::LAYOUT == K_MAJOR ? r_stride : k_stride, Op::LAYOUT == K_MAJOR ? k_stride : r_stride,
@@ -181,13 +92,6 @@ __device__ inline void load_operand(Elem* shared, const Elem* from, i64 r_stride
 }
 
 /* --- fragments from shared memory to registers --- */
-
-/* Largest power of two up to `most` that divides all of these. */
-__device__ constexpr int power_of_two(int most, int a, int b = 0, int c = 0) {
-    int v = most;
-    while (v > 1 && (a % v || b % v || c % v)) v /= 2;
-    return v;
-}
 
 /* N adjacent elements from shared memory, aligned to N of them. */
 template <class Y, int N>
@@ -363,18 +267,6 @@ __device__ inline void store_direct(const Call& p, const typename Y::Acc (&acc)[
                 if (S::N % TN == 0 || at.j + j < S::N)
                     c[(at.i + i) * p.c_rs + (at.j + j) * p.c_cs] = Y::result(acc[i][j]);
         }
-    }
-}
-
-/* The shared memory of a block: static up to what every device has, dynamic beyond. */
-template <int BYTES>
-__device__ inline unsigned char* shared_memory() {
-    if constexpr (BYTES <= 48 << 10) {
-        __shared__ __align__(16) unsigned char shared[BYTES];
-        return shared;
-    } else {
-        extern __shared__ __align__(16) unsigned char dynamic_shared[];
-        return dynamic_shared;
     }
 }
 

@@ -17,7 +17,7 @@ from pysimd.backends.gpu import batched, launches
 from pysimd.ratio import tile_ratio
 
 MICRO = files("pysimd.gpu_kernels").joinpath("micro")
-SOURCES = sorted({row.source for row in table.KERNELS} | {table.BATCHED, table.BATCHED_ANY})
+SOURCES = sorted({row.source for row in table.KERNELS} | {table.BATCHED, table.BATCHED_ANY, table.BatchedMma.source})
 
 
 @pytest.mark.parametrize("row", table.KERNELS, ids=lambda row: row.name)

@@ -1,0 +1,415 @@
+/* batched_mma: C[i] = A[i] B[i] for a batch of products of one small shape on the tensor cores, bound by the memory
+ * bandwidth.
+ *
+ * contract  call.cuh without C0; m, n, k are those that the kernel was compiled for (at most 128).
+ * tile      C of M x N in tiles of 16*MT x 16*NT, one a warp; PRODUCTS products a block
+ * regs      8*MT*NT accumulators; no spills
+ * per k     MT*NT/8 HMMA.16816, MT*NT/16 IMMA.16832 for int8; (MT + NT)/16 LDSM where the rows of both operands are
+ *           whole 16-byte chunks (1/32 for int8)
+ * ratio     16*MT*NT / (MT + NT) in shared memory; in global memory every element of A, B and C moves once, in vectors
+ *           where the batch is contiguous: what counts there is bytes a second
+ * rounding  products are exact; the tensor core adds those of 16 steps of k to the accumulator in f32 and truncates in
+ *           its own way, k ascending: bit-equal to cuda_*_wmma_16x16. 16-bit results are rounded once. Integers are
+ *           exact, int32 wraps around
+ * needs     sm_80
+ * idea      the contiguous ranges of batched.cu, as fragments of mma.sync; 16-byte chunks swizzled by XOR on their way
+ *           to shared memory (CUTLASS). Bytes are transposed by ldmatrix in pairs: the rows (columns) of a fragment are
+ *           then the even and the odd ones of 16. Written here
+ * lanes     32
+ * launch    32 * PRODUCTS * ceil(M / (16*MT)) * ceil(N / (16*NT)) threads a block; grid ceil(batch / PRODUCTS)
+ * smem      PRODUCTS*(M + N)*K*A_BYTES + 16 bytes; more where ranges do not fill their vectors, or where a C staged in
+ *           the same memory is larger. Dynamic where that is more than every device has
+ */
+#include "batched.cuh"
+
+/* --- the instructions --- */
+
+/* bf16 in, bf16 out, accumulated in f32 and rounded once. */
+struct BF16 {
+    typedef u16 Elem, Out;
+    typedef float Acc;
+    __device__ static Out result(Acc x) {
+        u16 bits;
+        asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+        return bits;
+    }
+    __device__ static u32 bits(const Out* x, int w) { return F16::bits(x, w); }
+};
+
+/* d (16 x 8) += A (16 x 32 bytes of k) B (32 bytes of k x 8). A lane has rows lane / 4 and lane / 4 + 8 of d, and of each
+ * the columns lane % 4 * 2 and the next. */
+#define PYSIMD_MMA(SHAPE, TYPES, CONSTRAINT)                                                                           \
+    asm("mma.sync.aligned." SHAPE ".row.col." TYPES " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+        : "+" CONSTRAINT(d[0]), "+" CONSTRAINT(d[1]), "+" CONSTRAINT(d[2]), "+" CONSTRAINT(d[3])                       \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
+
+template <class Y>
+__device__ inline void mma(float (&d)[4], const u32* a, const u32* b) {
+    PYSIMD_MMA("m16n8k16", "f32.f16.f16.f32", "f");
+}
+template <>
+__device__ inline void mma<BF16>(float (&d)[4], const u32* a, const u32* b) {
+    PYSIMD_MMA("m16n8k16", "f32.bf16.bf16.f32", "f");
+}
+template <>
+__device__ inline void mma<BF16F32>(float (&d)[4], const u32* a, const u32* b) {
+    PYSIMD_MMA("m16n8k16", "f32.bf16.bf16.f32", "f");
+}
+template <class Y>
+__device__ inline void mma(int (&d)[4], const u32* a, const u32* b) {
+    PYSIMD_MMA("m16n8k32", "s32.s8.s8.s32", "r");
+}
+
+/* Four 8 x 8 matrices of 16-bit elements; lane 8 s + i gives the address of row i of matrix s, 16 bytes. A lane's
+ * register holds two elements of row (TRANSPOSE: column) lane / 4, from lane % 4 * 2 on. */
+template <bool TRANSPOSE>
+__device__ inline void ldmatrix_x4(u32 (&x)[4], u32 row) {
+    if constexpr (TRANSPOSE)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                     : "r"(row));
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                     : "r"(row));
+}
+
+/* --- the parameters of an instance, and what follows from them --- */
+
+/* 16*MT x 16*NT elements of C a warp, PRODUCTS products a block. */
+template <int MT_, int NT_, int PRODUCTS_>
+struct WarpTile {
+    static constexpr int MT = MT_, NT = NT_, PRODUCTS = PRODUCTS_;
+};
+
+/* A warp's tile is one of ACROSS in a row of tiles, and one of WARPS of its product. */
+template <class S, class T>
+struct Block {
+    static constexpr int ACROSS = (S::N + 16 * T::NT - 1) / (16 * T::NT);
+    static constexpr int WARPS = ACROSS * ((S::M + 16 * T::MT - 1) / (16 * T::MT));
+    static constexpr int THREADS = 32 * T::PRODUCTS * WARPS;
+};
+
+/* Rows of CHUNKS 16-byte chunks, whose chunks are permuted so that the same chunk of eight adjacent rows is on different
+ * banks: ldmatrix reads those at a time. */
+template <int CHUNKS>
+struct Swizzle {
+    static constexpr int GROUP = power_of_two(8, CHUNKS), ROWS = 8 / GROUP;
+    __device__ static u32 of_row(u32 row) { return row / ROWS % GROUP; }
+    __device__ static u32 chunk(u32 x) { return GROUP > 1 ? x ^ of_row(x / CHUNKS) : x; }
+};
+
+/* An operand of R x K elements (R is m of A, n of B) in shared memory: the rows of all products without a gap. They are
+ * swizzled CHUNKS if ALIGNED: strided copies end with zeros up to whole chunks. Else they are as in global memory. */
+template <class Elem, class Op, int R_, int K_, int PRODUCTS>
+struct SharedOperand {
+    static constexpr Layout LAYOUT = Op::LAYOUT;
+    static constexpr int VECTOR = 16 / sizeof(Elem), R = R_, K = K_;
+    static constexpr int ROWS = LAYOUT == K_MAJOR ? R : K, COLS = LAYOUT == K_MAJOR ? K : R;
+    static constexpr int CHUNKS = (COLS + VECTOR - 1) / VECTOR, STORED = Op::SOURCE == BROADCAST ? 1 : PRODUCTS;
+    static constexpr bool ALIGNED = Op::SOURCE != CONTIGUOUS || COLS % VECTOR == 0;
+    typedef Swizzle<CHUNKS> Place;
+    typedef Range<Elem, ROWS * COLS * STORED> Elements;
+    static constexpr int SIZE = ALIGNED ? STORED * ROWS * CHUNKS * VECTOR : Elements::SIZE;
+    __device__ static u32 place(u32 x) { return ALIGNED ? Place::chunk(x / VECTOR) * VECTOR + x % VECTOR : x; }
+    /* Elements between a 16-byte boundary and product `first`, the first of the block. */
+    __device__ static int shift(i64 first) { return ALIGNED ? 0 : Elements::shift(first * (ROWS * COLS)); }
+};
+
+/* The product of the block and the first row and column of C that a warp computes. */
+struct WarpPosition {
+    int product, i, j;
+};
+
+/* --- operands from global to shared memory --- */
+
+/* Rows of one matrix, whole chunks where it has them, else element by element. */
+template <class Shared, int THREADS, class Elem>
+__device__ inline void copy_rows(Elem* shared, int first_row, const Elem* from, i64 rs, i64 cs) {
+    constexpr int VECTOR = Shared::VECTOR, WIDTH = Shared::CHUNKS * VECTOR;
+    bool whole = Shared::COLS % VECTOR == 0 && cs == 1 && ((u64)from | rs * sizeof(Elem)) % 16 == 0;
+    if (whole) {
+        for (u32 x = threadIdx.x; x < Shared::ROWS * Shared::CHUNKS; x += THREADS)
+            copy16(shared + Shared::Place::chunk(first_row * Shared::CHUNKS + x) * VECTOR,
+                   from + x / Shared::CHUNKS * rs + x % Shared::CHUNKS * VECTOR);
+    } else {
+        for (u32 x = threadIdx.x; x < Shared::ROWS * WIDTH; x += THREADS) {
+            u32 row = x / WIDTH, col = x % WIDTH;
+            shared[Shared::place(first_row * WIDTH + x)] = col < Shared::COLS ? __ldg(from + row * rs + col * cs) : Elem(0);
+        }
+    }
+}
+
+/* One operand of the `products` products from `first` on. */
+template <class Op, class Shared, int THREADS, class Elem, class Offset>
+__device__ inline void load_operand(Elem* shared, const Elem* from, i64 r_stride, i64 k_stride, i64 first, int products,
+                                    Offset offset) {
+    constexpr int SIZE = Shared::ROWS * Shared::COLS;
+    if constexpr (Op::SOURCE == CONTIGUOUS) {
+        copy_contiguous<SIZE, Shared::STORED, THREADS>(shared, from + first * SIZE, products, Shared::shift(first),
+                                                       [](u32 x) { return Shared::place(x); });
+    } else {
+        i64 rs = Op::LAYOUT == K_MAJOR ? r_stride : k_stride, cs = Op::LAYOUT == K_MAJOR ? k_stride : r_stride;
+#pragma unroll 1
+        for (int q = 0; q < (Op::SOURCE == BROADCAST ? 1 : products); ++q)
+            copy_rows<Shared, THREADS>(shared, q * Shared::ROWS,
+                                       from + (Op::SOURCE == BROADCAST ? (i64)0 : offset(first + q)), rs, cs);
+    }
+}
+
+/* --- fragments from shared memory to registers --- */
+
+enum Side { SIDE_A, SIDE_B };
+
+/* Fragments of 16 rows of A (columns of B) by 32 bytes of k, four registers a lane. Register s is of matrix s:
+ *
+ *     A   rows 0 to 7   0  2         B   columns 0 to 7   0  1
+ *         rows 8 to 15  1  3             columns 8 to 15  2  3
+ *                       the first 16 bytes of k, the last
+ *
+ * PAIRED: the rows (columns) 0 to 7 here are the even ones of the 16 in the operand, the others the odd ones. */
+template <class Elem, class Shared, Side SIDE>
+struct Fragments {
+    static constexpr bool K_ROWS = Shared::LAYOUT == MN_MAJOR, PAIRED = Shared::ALIGNED && K_ROWS && sizeof(Elem) == 1;
+    static constexpr bool FULL = Shared::R % 16 == 0;
+    static constexpr int WORD = 4 / sizeof(Elem), HALF = 4 * WORD; /* elements of a register; of k in a matrix */
+
+    const Elem* elements;
+    u32 address, zeros; /* of the product's matrix, and of 16 bytes of zeros, in shared memory */
+    int r0;
+    u32 swizzle;
+
+    /* `row`: the first of the product in shared memory. `zero`: 16 bytes of zeros. */
+    __device__ Fragments(const Elem* shared, const void* zero, int row, int r0) : r0(r0) {
+        elements = shared + row * Shared::COLS;
+        address = (u32)__cvta_generic_to_shared(shared) + row * (Shared::CHUNKS * 16);
+        zeros = (u32)__cvta_generic_to_shared(zero);
+        swizzle = Shared::Place::of_row(row + (K_ROWS ? k_of_lane() : r0 + r_of_lane()));
+    }
+
+    /* The place of matrix s, lane / 8, in a fragment. */
+    __device__ static int r_half() { return threadIdx.x % 32 / 8 / (SIDE == SIDE_A ? 1 : 2) % 2; }
+    __device__ static int k_half() { return threadIdx.x % 32 / 8 / (SIDE == SIDE_A ? 2 : 1) % 2; }
+    /* The row that this lane gives the address of, where rows are adjacent k. Of bytes, the rows 2 q and 2 q + 1 of two
+     * matrices are four adjacent k, in an order that puts the rows of each matrix on different banks. */
+    __device__ static int k_of_lane() {
+        u32 line = threadIdx.x % 8, matrix = threadIdx.x % 32 / 8;
+        return PAIRED ? matrix / 2 * 16 + line / 2 * 4 + (matrix % 2 ^ line / 4) * 2 + line % 2 : k_half() * 8 + line;
+    }
+    __device__ static int r_of_lane() { return r_half() * 8 + threadIdx.x % 8; }
+
+    /* Fragment i, at the 32 bytes of k from `k` on. */
+    __device__ void load(u32 (&f)[4], int i, int k) const {
+        if constexpr (!Shared::ALIGNED) {
+            gather(f, r0 + 16 * i, k);
+        } else if constexpr (!K_ROWS) {
+            int row = r0 + 16 * i + r_of_lane(), both = k / Shared::VECTOR, chunk = both + k_half();
+            bool exists = (FULL || row < Shared::R) && (both + 1 < Shared::CHUNKS || chunk < Shared::CHUNKS);
+            ldmatrix_x4<false>(f, exists ? at(row, chunk) : zeros);
+        } else {
+            int row = k + k_of_lane(), chunk = (r0 + 16 * i) / Shared::VECTOR + (PAIRED ? 0 : r_half());
+            bool exists = (k + 2 * HALF <= Shared::K || row < Shared::K) && (FULL || chunk < Shared::CHUNKS);
+            ldmatrix_x4<true>(f, exists ? at(row, chunk) : zeros);
+            if constexpr (PAIRED) split(f);
+        }
+    }
+    __device__ u32 at(int row, int chunk) const { return address + row * (Shared::CHUNKS * 16) + (chunk ^ swizzle) * 16; }
+
+    /* Pairs of bytes of two k each to words of four k: even rows (columns), and odd ones. */
+    __device__ static void split(u32 (&f)[4]) {
+        bool swapped = threadIdx.x % 4 >= 2;
+        u32 even = swapped ? 0x2064 : 0x6420, odd = swapped ? 0x3175 : 0x7531;
+        u32 e0 = __byte_perm(f[0], f[1], even), o0 = __byte_perm(f[0], f[1], odd);
+        u32 e1 = __byte_perm(f[2], f[3], even), o1 = __byte_perm(f[2], f[3], odd);
+        f[0] = e0, f[3] = o1;
+        f[1] = SIDE == SIDE_A ? o0 : e1, f[2] = SIDE == SIDE_A ? e1 : o0;
+    }
+
+    /* The same of rows that are no whole chunks, element by element or in words. Rows that do not exist are the last
+     * one; their results are not stored. */
+    __device__ void gather(u32 (&f)[4], int r, int k) const {
+        u32 lane = threadIdx.x % 32;
+#pragma unroll
+        for (int s = 0; s < 4; ++s) {
+            int row = r + lane / 4 + (SIDE == SIDE_A ? s % 2 : s / 2) * 8;
+            if (Shared::R % 16 != 0) row = min(row, Shared::R - 1);
+            f[s] = word(row, k + lane % 4 * WORD + (SIDE == SIDE_A ? s / 2 : s % 2) * HALF);
+        }
+    }
+    __device__ u32 word(int row, int k) const {
+        constexpr int LD = Shared::COLS;
+        if constexpr (!K_ROWS && LD % WORD == 0)
+            return Shared::K % (2 * HALF) == 0 || k < Shared::K ? *(const u32*)(elements + row * LD + k) : 0;
+        u32 found = 0;
+#pragma unroll
+        for (int u = 0; u < WORD; ++u)
+            if (Shared::K % (2 * HALF) == 0 || k + u < Shared::K) {
+                Elem x = elements[K_ROWS ? (k + u) * LD + row : row * LD + k + u];
+                found |= (sizeof(Elem) == 1 ? (u32)(unsigned char)x : (u32)(u16)x) << (32 / WORD * u);
+            }
+        return found;
+    }
+};
+
+/* acc += A B over all k. */
+template <int K, int STEP, bool UNROLL, class Y, class A, class B, int MT, int NT>
+__device__ inline void multiply(typename Y::Acc (&acc)[MT][NT][2][4], const A& a, const B& b) {
+#pragma unroll (UNROLL ? 8 : 1)
+    for (int k = 0; k < K; k += STEP) {
+        u32 fa[MT][4], fb[NT][4];
+#pragma unroll
+        for (int i = 0; i < MT; ++i) a.load(fa[i], i, k);
+#pragma unroll
+        for (int j = 0; j < NT; ++j) b.load(fb[j], j, k);
+#pragma unroll
+        for (int i = 0; i < MT; ++i)
+#pragma unroll
+            for (int j = 0; j < NT; ++j)
+#pragma unroll
+                for (int t = 0; t < 2; ++t) mma<Y>(acc[i][j][t], fa[i], fb[j] + 2 * t);
+    }
+}
+
+/* --- C from registers to global memory --- */
+
+/* Applies `store` to row, column and elements of the pieces of the warp's tile: the adjacent elements of a lane in each
+ * row, two, or four where the columns are paired. */
+template <class Y, bool ROWS_PAIRED, bool COLUMNS_PAIRED, int MT, int NT, class Store>
+__device__ inline void for_each_piece(const typename Y::Acc (&acc)[MT][NT][2][4], WarpPosition at, int m, Store store) {
+    typedef typename Y::Out Out;
+    u32 lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < MT; ++i)
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            int row = at.i + 16 * i + (ROWS_PAIRED ? lane / 4 * 2 + h : lane / 4 + 8 * h);
+            if (row >= m) continue;
+#pragma unroll
+            for (int j = 0; j < NT; ++j) {
+                int col = at.j + 16 * j;
+                Out x[2][2];
+#pragma unroll
+                for (int t = 0; t < 2; ++t)
+#pragma unroll
+                    for (int e = 0; e < 2; ++e) x[t][e] = Y::result(acc[i][j][t][2 * h + e]);
+                if constexpr (COLUMNS_PAIRED) {
+                    Out four[4] = {x[0][0], x[1][0], x[0][1], x[1][1]};
+                    store(row, col + lane % 4 * 4, four);
+                } else {
+#pragma unroll
+                    for (int t = 0; t < 2; ++t) store(row, col + 8 * t + lane % 4 * 2, x[t]);
+                }
+            }
+        }
+}
+
+/* COUNT adjacent elements in one store; `to` is aligned to them. */
+template <class Y, int COUNT>
+__device__ inline void store_piece(typename Y::Out* to, const typename Y::Out (&x)[COUNT]) {
+    constexpr int WORDS = COUNT * sizeof(typename Y::Out) / 4;
+    u32 w[WORDS];
+#pragma unroll
+    for (int i = 0; i < WORDS; ++i)
+        w[i] = Y::bits(x, i);
+    store_words<4 * WORDS>(to, w);
+}
+
+/* Element by element, those whose column exists. */
+template <int N, class Out, int COUNT>
+__device__ inline void store_columns(Out* to, i64 stride, int col, const Out (&x)[COUNT]) {
+#pragma unroll
+    for (int e = 0; e < COUNT; ++e)
+        if (N % 16 == 0 || col + e < N) to[e * stride] = x[e];
+}
+
+/* Epilogue through shared memory: the C of all products of the block is one contiguous range, stored 16 bytes at a
+ * time whatever its rows are. Rows of whole chunks are swizzled. */
+template <class Y, class S, int PRODUCTS, int THREADS, class Pieces>
+__device__ inline void store_staged(const Call& p, typename Y::Out* staged, i64 first, int products, bool active,
+                                    int product, Pieces pieces) {
+    typedef typename Y::Out Out;
+    constexpr int SIZE = S::M * S::N, VECTOR = 16 / sizeof(Out);
+    constexpr bool CHUNKS = S::N % VECTOR == 0;
+    auto place = [](u32 x) {
+        return CHUNKS ? Swizzle<(S::N + VECTOR - 1) / VECTOR>::chunk(x / VECTOR) * VECTOR + x % VECTOR : x;
+    };
+    int shift = Range<Out, PRODUCTS * SIZE>::shift(first * SIZE);
+    staged += shift;
+    __syncthreads();
+    if (active)
+        pieces([&](int row, int col, const auto& x) {
+            constexpr int COUNT = sizeof(x) / sizeof(Out);
+            int at = product * SIZE + row * S::N + col;
+            if constexpr (S::N % COUNT != 0)
+                store_columns<S::N>(staged + at, 1, col, x);
+            else if (S::N % 16 == 0 || col < S::N)
+                store_piece<Y>(staged + place(at), x);
+        });
+    __syncthreads();
+    Out* c = (Out*)p.c + first * SIZE;
+    for_each_vector<VECTOR, THREADS>(
+        products * SIZE, shift, [&](int x) { c[x] = staged[place(x)]; },
+        [&](int x) { __stwb((uint4*)(c + x), *(const uint4*)(staged + place(x))); });
+}
+
+/* --- the kernel --- */
+
+/* CONTIGUOUS_C: the batch of C is one 16-byte aligned range without gaps. It is stored from registers where its rows are
+ * whole sectors (32 bytes) that a lane's neighbours fill in the same store, else staged in shared memory. */
+template <class Y, class S, class T, class A, class B, bool CONTIGUOUS_C>
+__global__ void __launch_bounds__((Block<S, T>::THREADS)) batched_mma(const __grid_constant__ Call p) {
+    typedef typename Y::Elem Elem;
+    typedef typename Y::Out Out;
+    constexpr int WARPS = Block<S, T>::WARPS, ACROSS = Block<S, T>::ACROSS, THREADS = Block<S, T>::THREADS;
+    constexpr int PRODUCTS = T::PRODUCTS, K = S::K > 0 ? S::K : 1, SIZE = S::M * S::N;
+    typedef SharedOperand<Elem, A, S::M, K, PRODUCTS> SharedA;
+    typedef SharedOperand<Elem, B, S::N, K, PRODUCTS> SharedB;
+    typedef Fragments<Elem, SharedA, SIDE_A> FragmentsA;
+    typedef Fragments<Elem, SharedB, SIDE_B> FragmentsB;
+    constexpr bool STAGED = CONTIGUOUS_C && (sizeof(Out) == 2 || S::N % 8 != 0);
+    constexpr int ZEROS = (SharedA::SIZE + SharedB::SIZE) * sizeof(Elem), BYTES_IN = ZEROS + 16;
+    constexpr int BYTES_OUT = STAGED ? Range<Out, PRODUCTS * SIZE>::SIZE * sizeof(Out) : 0;
+    unsigned char* shared = shared_memory<((BYTES_IN > BYTES_OUT ? BYTES_IN : BYTES_OUT) + 15) / 16 * 16>();
+    Elem *a = (Elem*)shared, *b = a + SharedA::SIZE;
+
+    i64 first = (i64)blockIdx.x * PRODUCTS;
+    int products = p.batch - first < PRODUCTS ? (int)(p.batch - first) : PRODUCTS;
+    a += SharedA::shift(first), b += SharedB::shift(first);
+    if constexpr (S::K > 0) {
+        load_operand<A, SharedA, THREADS>(a, (const Elem*)p.a, p.a_rs, p.a_cs, first, products,
+                                          [&](i64 q) { return offsets_of(p, (u32)q).a; });
+        load_operand<B, SharedB, THREADS>(b, (const Elem*)p.b, p.b_cs, p.b_rs, first, products,
+                                          [&](i64 q) { return offsets_of(p, (u32)q).b; });
+        if (threadIdx.x == 0) *(uint4*)(shared + ZEROS) = make_uint4(0, 0, 0, 0);
+        wait_copies();
+        __syncthreads();
+    }
+
+    int warp = threadIdx.x / 32, product = warp / WARPS, tile = warp % WARPS;
+    bool active = PRODUCTS == 1 || product < products;
+    WarpPosition at = {product, tile / ACROSS * T::MT * 16, tile % ACROSS * T::NT * 16};
+    typename Y::Acc acc[T::MT][T::NT][2][4] = {};
+    if (S::K > 0 && active) {
+        FragmentsA fa(a, shared + ZEROS, A::SOURCE == BROADCAST ? 0 : product * SharedA::ROWS, at.i);
+        FragmentsB fb(b, shared + ZEROS, B::SOURCE == BROADCAST ? 0 : product * SharedB::ROWS, at.j);
+        multiply<S::K, 32 / sizeof(Elem), SharedA::ALIGNED && SharedB::ALIGNED, Y>(acc, fa, fb);
+    }
+    auto pieces = [&](auto store) {
+        for_each_piece<Y, FragmentsA::PAIRED, FragmentsB::PAIRED>(acc, at, S::M, store);
+    };
+    if constexpr (STAGED) {
+        store_staged<Y, S, PRODUCTS, THREADS>(p, (Out*)shared, first, products, active, product, pieces);
+    } else if (active) {
+        if constexpr (CONTIGUOUS_C) {
+            Out* c = (Out*)p.c + (first + product) * SIZE;
+            pieces([&](int row, int col, const auto& x) {
+                if (S::N % 16 == 0 || col < S::N) store_piece<Y>(c + row * S::N + col, x);
+            });
+        } else {
+            Out* c = (Out*)p.c + offsets_of(p, (u32)(first + product)).c;
+            pieces([&](int row, int col, const auto& x) {
+                store_columns<S::N>(c + row * p.c_rs + col * p.c_cs, p.c_cs, col, x);
+            });
+        }
+    }
+}
