@@ -304,14 +304,21 @@ __device__ inline void for_each_piece(const typename Y::Acc (&acc)[MT][NT][2][4]
 }
 
 /* COUNT adjacent elements in one store; `to` is aligned to them. */
-template <class Y, int COUNT>
+template <class Y, bool SHARED, int COUNT>
 __device__ inline void store_piece(typename Y::Out* to, const typename Y::Out (&x)[COUNT]) {
     constexpr int WORDS = COUNT * sizeof(typename Y::Out) / 4;
     u32 w[WORDS];
 #pragma unroll
     for (int i = 0; i < WORDS; ++i)
         w[i] = Y::bits(x, i);
-    store_words<4 * WORDS>(to, w);
+    if constexpr (!SHARED)
+        store_words<4 * WORDS>(to, w); /* to global memory only */
+    else if constexpr (WORDS == 1)
+        *(u32*)to = w[0];
+    else if constexpr (WORDS == 2)
+        *(uint2*)to = make_uint2(w[0], w[1]);
+    else
+        *(uint4*)to = make_uint4(w[0], w[1], w[2], w[3]);
 }
 
 /* Element by element, those whose column exists. */
@@ -343,7 +350,7 @@ __device__ inline void store_staged(const Call& p, typename Y::Out* staged, i64 
             if constexpr (S::N % COUNT != 0)
                 store_columns<S::N>(staged + at, 1, col, x);
             else if (S::N % 16 == 0 || col < S::N)
-                store_piece<Y>(staged + place(at), x);
+                store_piece<Y, true>(staged + place(at), x);
         });
     __syncthreads();
     Out* c = (Out*)p.c + first * SIZE;
@@ -403,7 +410,7 @@ __global__ void __launch_bounds__((Block<S, T>::THREADS)) batched_mma(const __gr
         if constexpr (CONTIGUOUS_C) {
             Out* c = (Out*)p.c + (first + product) * SIZE;
             pieces([&](int row, int col, const auto& x) {
-                if (S::N % 16 == 0 || col < S::N) store_piece<Y>(c + row * S::N + col, x);
+                if (S::N % 16 == 0 || col < S::N) store_piece<Y, false>(c + row * S::N + col, x);
             });
         } else {
             Out* c = (Out*)p.c + offsets_of(p, (u32)(first + product)).c;
