@@ -26,7 +26,10 @@ from statistics import median
 from typing import Any
 
 import cupy
+import numpy as np
 import record
+from cupy.cuda.device import get_cublas_handle
+from cupy_backends.cuda.libs import cublas
 from pysimd.gpu_kernels import table
 
 import pysimd
@@ -34,7 +37,7 @@ from pysimd import dtypes
 from pysimd.backends.cuda.dispatch import Way, choose
 from pysimd.backends.cuda.implementation import INSTANCES
 from pysimd.backends.cuda.ladder import rungs as cuda_ladder
-from pysimd.backends.gpu.tilings import tiling
+from pysimd.backends.gpu.tilings import mma_tiling, tiling
 from pysimd.bench import cuda_peaks, cuda_tiles, timing
 from pysimd.bench.cuda_peaks import PeakLoop, Work
 from pysimd.bench.data import random_array
@@ -51,11 +54,11 @@ ARRAY_BYTES = 1_200_000_000
 SIZES = {
     "f32": (3, 4, 5, 6, 7, 8, 12, 13, 16, 20, 24, 31, 32, 33, 36, 40, 48, 56, 63, 64, 65, 80, 96, 112, 128, 192, 256),
     "f64": (3, 4, 6, 8, 12, 16, 32, 33, 36, 40, 48),
-    "f16": (3, 4, 6, 8, 12, 16, 32),
-    "bf16f32": (4, 8, 16, 32),
-    "i8i32": (3, 4, 6, 8, 12, 16, 32),
+    "f16": (3, 4, 6, 8, 12, 16, 20, 24, 31, 32, 33, 40, 48, 63, 64, 65, 80, 96, 112, 127, 128),
+    "bf16f32": (4, 8, 16, 24, 32, 33, 48, 64, 65, 80, 96, 112, 128),
+    "i8i32": (3, 4, 6, 8, 12, 16, 20, 24, 31, 32, 33, 40, 48, 64, 65, 80, 96, 112, 128),
 }
-SHAPES = {"f32": 40, "f64": 10}
+SHAPES = {"f32": 40, "f64": 10, "f16": 20}
 """How many random shapes."""
 
 SHAPES_SEED, SHAPES_RANGE, SHAPES_BYTES = 14, (4, 256), 600_000_000
@@ -107,9 +110,23 @@ def peers(types: str, a, b, out) -> dict[str, Any]:
     if types == "bf16f32" and torch is not None:
         # The result of torch.bmm is bfloat16: it moves fewer bytes than are counted for it.
         x, y = (torch.from_dlpack(dtypes.widened(v, "float32")).bfloat16() for v in (a, b))
-        z = torch.empty_like(x)
+        z = torch.empty((*a.shape[:-1], b.shape[-1]), dtype=x.dtype, device=x.device)
         found["torch"] = lambda: torch.bmm(x, y, out=z)
+    if types == "i8i32" and not any(x % 4 for x in (*a.shape[-2:], b.shape[-1])):
+        found["cublas"] = partial(cublas_int8, a, b, cupy.empty_like(out))
     return found
+
+
+def cublas_int8(a, b, out) -> None:
+    """A batch by cuBLAS, which takes multiples of 4; neither CuPy nor PyTorch has a function for it. cuBLAS is
+    column-major: it computes the transposed products."""
+    (m, k), n, (int8, int32, in_int32) = a.shape[-2:], b.shape[-1], (3, 10, 72)
+    factors = np.array([1, 0], np.int32)
+    alpha, beta = factors.ctypes.data, factors.ctypes.data + 4
+    # fmt: off
+    cublas.gemmStridedBatchedEx(get_cublas_handle(), 0, 0, n, m, k, alpha, b.data.ptr, int8, n, k * n, a.data.ptr, int8,
+                                k, m * k, beta, out.data.ptr, int32, n, m * n, len(a), in_int32, -1)
+    # fmt: on
 
 
 def checked(types: str, a, b, out) -> bool:
@@ -158,6 +175,7 @@ def batched_row(types: str, m: int, n: int, k: int, array_bytes: int) -> dict[st
     shown = "  ".join(f"{name} {rate:.2f}" for name, rate in rates.items())
     record.progress(f"{types} {m} x {n} x {k}  TB/s  {shown}  {'' if holds else 'WRONG'}")
     choice = choose(types, m, n, k, batch)
+    tile = {Way.BATCHED: partial(tiling, types), Way.BATCHED_MMA: mma_tiling}.get(choice.way)
     row = {
         "types": types,
         "m": m,
@@ -165,7 +183,7 @@ def batched_row(types: str, m: int, n: int, k: int, array_bytes: int) -> dict[st
         "k": k,
         "batch": batch,
         "computed_by": choice.name or choice.way.name.lower(),
-        "tile": tiling(types, m, n, k) if choice.way is Way.BATCHED else None,
+        "tile": tile(m, n, k) if tile else None,
         "within_bound": holds,
         "tb_per_s": rates,
         "over_best_peer": rates["pysimd"] / best if best else None,

@@ -40,11 +40,18 @@ struct Block {
 /* An operand of R x K elements (R is m of A, n of B) in shared memory: ROWS x COLS elements a product, the products
  * without a gap, as in global memory. Padding against bank conflicts makes the asynchronous copy slower than the
  * conflicts would: 3.8 against 4.37 TB/s for 4x4 on an H200. */
-template <class Elem, class Op, int R_, int K, int PRODUCTS>
+template <class Elem, class Op, int R_, int K, int PRODUCTS, bool B = false>
 struct SharedOperand {
     static constexpr Layout LAYOUT = Op::LAYOUT;
     static constexpr int R = R_, ROWS = LAYOUT == K_MAJOR ? R : K, COLS = LAYOUT == K_MAJOR ? K : R;
     static constexpr int LD = COLS, STRIDE = ROWS * COLS, STORED = Op::SOURCE == BROADCAST ? 1 : PRODUCTS;
+    /* The columns of a transposed B that the lanes of a warp read would be on the same banks. */
+    static constexpr int VECTOR = 16 / sizeof(Elem);
+    static constexpr bool SWIZZLED = B && LAYOUT == K_MAJOR && Op::SOURCE == CONTIGUOUS && ROWS > 32 &&
+                                     COLS % VECTOR == 0 && (PRODUCTS == 1 || ROWS % 8 == 0);
+    typedef Swizzle<SWIZZLED ? COLS / VECTOR : 1> Place;
+    __device__ static int place(int x) { return SWIZZLED ? (int)Place::chunk(x / VECTOR) * VECTOR + x % VECTOR : x; }
+    __device__ static int in_row(int row, int col) { return SWIZZLED ? col ^ (int)Place::of_row(row) * VECTOR : col; }
     typedef Range<Elem, STRIDE * STORED> Elements;
     static constexpr int SIZE = Elements::SIZE;
     /* Elements between a 16-byte boundary and product `first`, the first of the block. */
@@ -83,7 +90,7 @@ __device__ inline void load_operand(Elem* shared, const Elem* from, i64 r_stride
                                     Offset offset) {
     if constexpr (Op::SOURCE == CONTIGUOUS)
         copy_contiguous<Shared::STRIDE, Shared::STORED, THREADS>(shared, from + first * Shared::STRIDE, products,
-                                                                 Shared::shift(first), [](int x) { return x; });
+                                                                 Shared::shift(first), [](int x) { return Shared::place(x); });
     else
         copy_strided<Shared::ROWS, Shared::COLS, THREADS>(
             shared, from, Op::LAYOUT == K_MAJOR ? r_stride : k_stride, Op::LAYOUT == K_MAJOR ? k_stride : r_stride,
@@ -129,7 +136,8 @@ __device__ inline void read_fragment(typename Y::Acc (&f)[T][KU], const typename
         for (int t = 0; t < T; ++t) {
             int row = EDGE ? min(r0 + t, Shared::R - 1) : r0 + t;
 #pragma unroll
-            for (int u = 0; u < KU; u += V) read_shared<Y, V>(&f[t][u], s + row * Shared::LD + k0 + u);
+            for (int u = 0; u < KU; u += V)
+                read_shared<Y, V>(&f[t][u], s + row * Shared::LD + Shared::in_row(row, k0 + u));
         }
     } else {
         constexpr int V = EDGE ? 1 : power_of_two(MOST, T, Shared::LD, Shared::STRIDE);
@@ -278,7 +286,7 @@ __global__ void __launch_bounds__((Block<S, T>::THREADS)) batched(const __grid_c
     constexpr int LANES = Block<S, T>::LANES, ACROSS = Block<S, T>::ACROSS, THREADS = Block<S, T>::THREADS;
     constexpr int TM = T::TM, TN = T::TN, PRODUCTS = T::PRODUCTS, K = S::K > 0 ? S::K : 1;
     typedef SharedOperand<Elem, A, S::M, K, PRODUCTS> SharedA;
-    typedef SharedOperand<Elem, B, S::N, K, PRODUCTS> SharedB;
+    typedef SharedOperand<Elem, B, S::N, K, PRODUCTS, true> SharedB;
     constexpr bool STAGED =
         CONTIGUOUS_C && (S::N % TN != 0 || S::N * sizeof(Out) % 16 != 0 || TN * sizeof(Out) % 16 != 0);
     constexpr int BYTES_IN = (SharedA::SIZE + SharedB::SIZE) * sizeof(Elem);

@@ -46,6 +46,15 @@ struct Range {
     __device__ static int shift(i64 first) { return SHIFTED ? (int)((u32)first % VECTOR) : 0; }
 };
 
+/* Rows of CHUNKS 16-byte chunks, whose chunks are permuted so that the same chunk of eight adjacent rows is on different
+ * banks. */
+template <int CHUNKS>
+struct Swizzle {
+    static constexpr int GROUP = power_of_two(8, CHUNKS), ROWS = 8 / GROUP;
+    __device__ static u32 of_row(u32 row) { return row / ROWS % GROUP; }
+    __device__ static u32 chunk(u32 x) { return GROUP > 1 ? x ^ of_row(x / CHUNKS) : x; }
+};
+
 /* The shared memory of a block: static up to what every device has, dynamic beyond. */
 template <int BYTES>
 __device__ inline unsigned char* shared_memory() {

@@ -90,30 +90,20 @@ struct Block {
     static constexpr int THREADS = 32 * T::PRODUCTS * WARPS;
 };
 
-/* Rows of CHUNKS 16-byte chunks, whose chunks are permuted so that the same chunk of eight adjacent rows is on different
- * banks: ldmatrix reads those at a time. */
-template <int CHUNKS>
-struct Swizzle {
-    static constexpr int GROUP = power_of_two(8, CHUNKS), ROWS = 8 / GROUP;
-    __device__ static u32 of_row(u32 row) { return row / ROWS % GROUP; }
-    __device__ static u32 chunk(u32 x) { return GROUP > 1 ? x ^ of_row(x / CHUNKS) : x; }
-};
-
-/* An operand of R x K elements (R is m of A, n of B) in shared memory: the rows of all products without a gap. They are
- * swizzled CHUNKS if ALIGNED: strided copies end with zeros up to whole chunks. Else they are as in global memory. */
+/* An operand of R x K elements (R is m of A, n of B) in shared memory: the rows of all products, CHUNKS 16-byte chunks
+ * each, VALID of them with elements. Rows that are no whole chunks are an odd number of them apart, which needs no
+ * swizzle; where they are adjacent k, zeros fill the last one. */
 template <class Elem, class Op, int R_, int K_, int PRODUCTS>
 struct SharedOperand {
     static constexpr Layout LAYOUT = Op::LAYOUT;
     static constexpr int VECTOR = 16 / sizeof(Elem), R = R_, K = K_;
     static constexpr int ROWS = LAYOUT == K_MAJOR ? R : K, COLS = LAYOUT == K_MAJOR ? K : R;
-    static constexpr int CHUNKS = (COLS + VECTOR - 1) / VECTOR, STORED = Op::SOURCE == BROADCAST ? 1 : PRODUCTS;
-    static constexpr bool ALIGNED = Op::SOURCE != CONTIGUOUS || COLS % VECTOR == 0;
+    static constexpr int VALID = (COLS + VECTOR - 1) / VECTOR, STORED = Op::SOURCE == BROADCAST ? 1 : PRODUCTS;
+    static constexpr bool WHOLE = COLS % VECTOR == 0;
+    static constexpr int CHUNKS = WHOLE ? VALID : VALID | 1, LD = CHUNKS * VECTOR;
+    static constexpr int SIZE = STORED * ROWS * LD;
     typedef Swizzle<CHUNKS> Place;
-    typedef Range<Elem, ROWS * COLS * STORED> Elements;
-    static constexpr int SIZE = ALIGNED ? STORED * ROWS * CHUNKS * VECTOR : Elements::SIZE;
-    __device__ static u32 place(u32 x) { return ALIGNED ? Place::chunk(x / VECTOR) * VECTOR + x % VECTOR : x; }
-    /* Elements between a 16-byte boundary and product `first`, the first of the block. */
-    __device__ static int shift(i64 first) { return ALIGNED ? 0 : Elements::shift(first * (ROWS * COLS)); }
+    __device__ static u32 place(u32 x) { return Place::chunk(x / VECTOR) * VECTOR + x % VECTOR; }
 };
 
 /* The product of the block and the first row and column of C that a warp computes. */
@@ -125,19 +115,74 @@ struct WarpPosition {
 
 /* Rows of one matrix, whole chunks where it has them, else element by element. */
 template <class Shared, int THREADS, class Elem>
-__device__ inline void copy_rows(Elem* shared, int first_row, const Elem* from, i64 rs, i64 cs) {
-    constexpr int VECTOR = Shared::VECTOR, WIDTH = Shared::CHUNKS * VECTOR;
-    bool whole = Shared::COLS % VECTOR == 0 && cs == 1 && ((u64)from | rs * sizeof(Elem)) % 16 == 0;
-    if (whole) {
-        for (u32 x = threadIdx.x; x < Shared::ROWS * Shared::CHUNKS; x += THREADS)
-            copy16(shared + Shared::Place::chunk(first_row * Shared::CHUNKS + x) * VECTOR,
-                   from + x / Shared::CHUNKS * rs + x % Shared::CHUNKS * VECTOR);
+__device__ inline void copy_rows(Elem* shared, u32 first_row, const Elem* from, i64 rs, i64 cs) {
+    constexpr u32 VECTOR = Shared::VECTOR, VALID = Shared::VALID, WIDTH = VALID * VECTOR;
+    if (Shared::WHOLE && cs == 1 && ((u64)from | rs * sizeof(Elem)) % 16 == 0) {
+        for (u32 x = threadIdx.x; x < Shared::ROWS * VALID; x += THREADS)
+            copy16(shared + Shared::Place::chunk(first_row * VALID + x) * VECTOR, from + x / VALID * rs + x % VALID * VECTOR);
     } else {
+#pragma unroll 4
         for (u32 x = threadIdx.x; x < Shared::ROWS * WIDTH; x += THREADS) {
             u32 row = x / WIDTH, col = x % WIDTH;
-            shared[Shared::place(first_row * WIDTH + x)] = col < Shared::COLS ? __ldg(from + row * rs + col * cs) : Elem(0);
+            shared[Shared::place((first_row + row) * Shared::LD + col)] =
+                col < Shared::COLS ? __ldg(from + row * rs + col * cs) : Elem(0);
         }
     }
+}
+
+/* Place of element x of adjacent rows of COLS where the rows are LD apart. */
+template <int COLS, int LD>
+__device__ inline u32 spread(u32 x) {
+    return x + x / COLS * (LD - COLS);
+}
+
+/* Applies `apply` to e and the place of each of the 4 or 2 elements x + e of a 32-bit word. */
+template <class Elem, int COLS, int LD, class Apply>
+__device__ inline void for_each_of_word(u32 x, Apply apply) {
+    u32 first = spread<COLS, LD>(x), left = COLS - x % COLS; /* in this row */
+#pragma unroll
+    for (u32 e = 0; e < 4 / sizeof(Elem); ++e) apply(e, first + e + (e < left ? 0 : LD - COLS));
+}
+
+/* How `count` adjacent elements from `first` on lie in aligned 32-bit words: the elements before them, the words. */
+template <class Elem>
+struct Words {
+    static constexpr u32 WORD = 4 / sizeof(Elem);
+    u32 head, words, end;
+    __device__ Words(const Elem* first, u32 count) {
+        head = min(count, (u32)(-(i64)first & 3) / (u32)sizeof(Elem));
+        words = (count - head) / WORD, end = head + words * WORD;
+    }
+};
+
+/* `count` adjacent elements in rows of COLS, which become LD apart; several words of a thread in flight. */
+template <int COLS, int LD, int THREADS, class Elem>
+__device__ inline void copy_spread(Elem* shared, const Elem* from, u32 count) {
+    constexpr u32 LOADS = 8;
+    Words<Elem> all(from, count);
+    const u32* source = (const u32*)(from + all.head);
+    for (u32 base = threadIdx.x; base < all.words; base += LOADS * THREADS) {
+        u32 x[LOADS];
+#pragma unroll
+        for (u32 u = 0; u < LOADS; ++u)
+            x[u] = base + u * THREADS < all.words ? __ldg(source + base + u * THREADS) : 0;
+#pragma unroll
+        for (u32 u = 0; u < LOADS; ++u)
+            if (base + u * THREADS < all.words)
+                for_each_of_word<Elem, COLS, LD>(
+                    all.head + (base + u * THREADS) * all.WORD,
+                    [&](u32 e, u32 y) { shared[y] = (Elem)(x[u] >> (8 * sizeof(Elem) * e)); });
+    }
+    for (u32 x = threadIdx.x; x < all.head; x += THREADS) shared[spread<COLS, LD>(x)] = __ldg(from + x);
+    for (u32 x = all.end + threadIdx.x; x < count; x += THREADS) shared[spread<COLS, LD>(x)] = __ldg(from + x);
+}
+
+/* The elements after the end of every row of COLS, up to a whole chunk. */
+template <class Shared, int THREADS, class Elem>
+__device__ inline void clear_tails(Elem* shared, u32 rows) {
+    constexpr u32 TAIL = Shared::VALID * Shared::VECTOR - Shared::COLS;
+    for (u32 x = threadIdx.x; x < rows * TAIL; x += THREADS)
+        shared[x / TAIL * Shared::LD + Shared::COLS + x % TAIL] = 0;
 }
 
 /* One operand of the `products` products from `first` on. */
@@ -145,9 +190,12 @@ template <class Op, class Shared, int THREADS, class Elem, class Offset>
 __device__ inline void load_operand(Elem* shared, const Elem* from, i64 r_stride, i64 k_stride, i64 first, int products,
                                     Offset offset) {
     constexpr int SIZE = Shared::ROWS * Shared::COLS;
-    if constexpr (Op::SOURCE == CONTIGUOUS) {
-        copy_contiguous<SIZE, Shared::STORED, THREADS>(shared, from + first * SIZE, products, Shared::shift(first),
+    if constexpr (Op::SOURCE == CONTIGUOUS && Shared::WHOLE) {
+        copy_contiguous<SIZE, Shared::STORED, THREADS>(shared, from + first * SIZE, products, 0,
                                                        [](u32 x) { return Shared::place(x); });
+    } else if constexpr (Op::SOURCE == CONTIGUOUS) {
+        copy_spread<Shared::COLS, Shared::LD, THREADS>(shared, from + first * SIZE, products * SIZE);
+        if (Op::LAYOUT == K_MAJOR) clear_tails<Shared, THREADS>(shared, products * Shared::ROWS);
     } else {
         i64 rs = Op::LAYOUT == K_MAJOR ? r_stride : k_stride, cs = Op::LAYOUT == K_MAJOR ? k_stride : r_stride;
 #pragma unroll 1
@@ -168,20 +216,18 @@ enum Side { SIDE_A, SIDE_B };
  *                       the first 16 bytes of k, the last
  *
  * PAIRED: the rows (columns) 0 to 7 here are the even ones of the 16 in the operand, the others the odd ones. */
-template <class Elem, class Shared, Side SIDE>
+template <class Elem, class Shared, Side SIDE, int TILES>
 struct Fragments {
-    static constexpr bool K_ROWS = Shared::LAYOUT == MN_MAJOR, PAIRED = Shared::ALIGNED && K_ROWS && sizeof(Elem) == 1;
-    static constexpr bool FULL = Shared::R % 16 == 0;
-    static constexpr int WORD = 4 / sizeof(Elem), HALF = 4 * WORD; /* elements of a register; of k in a matrix */
+    static constexpr bool K_ROWS = Shared::LAYOUT == MN_MAJOR, PAIRED = K_ROWS && sizeof(Elem) == 1;
+    static constexpr bool FULL = Shared::R % (16 * TILES) == 0; /* no tile has rows that do not exist */
+    static constexpr int VECTOR = Shared::VECTOR, STEP = 2 * VECTOR;
 
-    const Elem* elements;
     u32 address, zeros; /* of the product's matrix, and of 16 bytes of zeros, in shared memory */
     int r0;
     u32 swizzle;
 
     /* `row`: the first of the product in shared memory. `zero`: 16 bytes of zeros. */
     __device__ Fragments(const Elem* shared, const void* zero, int row, int r0) : r0(r0) {
-        elements = shared + row * Shared::COLS;
         address = (u32)__cvta_generic_to_shared(shared) + row * (Shared::CHUNKS * 16);
         zeros = (u32)__cvta_generic_to_shared(zero);
         swizzle = Shared::Place::of_row(row + (K_ROWS ? k_of_lane() : r0 + r_of_lane()));
@@ -200,15 +246,13 @@ struct Fragments {
 
     /* Fragment i, at the 32 bytes of k from `k` on. */
     __device__ void load(u32 (&f)[4], int i, int k) const {
-        if constexpr (!Shared::ALIGNED) {
-            gather(f, r0 + 16 * i, k);
-        } else if constexpr (!K_ROWS) {
-            int row = r0 + 16 * i + r_of_lane(), both = k / Shared::VECTOR, chunk = both + k_half();
-            bool exists = (FULL || row < Shared::R) && (both + 1 < Shared::CHUNKS || chunk < Shared::CHUNKS);
+        if constexpr (!K_ROWS) {
+            int row = r0 + 16 * i + r_of_lane(), chunk = k / VECTOR + k_half();
+            bool exists = (FULL || row < Shared::R) && (k + STEP <= Shared::K || chunk < Shared::VALID);
             ldmatrix_x4<false>(f, exists ? at(row, chunk) : zeros);
         } else {
-            int row = k + k_of_lane(), chunk = (r0 + 16 * i) / Shared::VECTOR + (PAIRED ? 0 : r_half());
-            bool exists = (k + 2 * HALF <= Shared::K || row < Shared::K) && (FULL || chunk < Shared::CHUNKS);
+            int row = k + k_of_lane(), chunk = (r0 + 16 * i) / VECTOR + (PAIRED ? 0 : r_half());
+            bool exists = (k + STEP <= Shared::K || row < Shared::K) && (FULL || chunk < Shared::VALID);
             ldmatrix_x4<true>(f, exists ? at(row, chunk) : zeros);
             if constexpr (PAIRED) split(f);
         }
@@ -224,38 +268,13 @@ struct Fragments {
         f[0] = e0, f[3] = o1;
         f[1] = SIDE == SIDE_A ? o0 : e1, f[2] = SIDE == SIDE_A ? e1 : o0;
     }
-
-    /* The same of rows that are no whole chunks, element by element or in words. Rows that do not exist are the last
-     * one; their results are not stored. */
-    __device__ void gather(u32 (&f)[4], int r, int k) const {
-        u32 lane = threadIdx.x % 32;
-#pragma unroll
-        for (int s = 0; s < 4; ++s) {
-            int row = r + lane / 4 + (SIDE == SIDE_A ? s % 2 : s / 2) * 8;
-            if (Shared::R % 16 != 0) row = min(row, Shared::R - 1);
-            f[s] = word(row, k + lane % 4 * WORD + (SIDE == SIDE_A ? s / 2 : s % 2) * HALF);
-        }
-    }
-    __device__ u32 word(int row, int k) const {
-        constexpr int LD = Shared::COLS;
-        if constexpr (!K_ROWS && LD % WORD == 0)
-            return Shared::K % (2 * HALF) == 0 || k < Shared::K ? *(const u32*)(elements + row * LD + k) : 0;
-        u32 found = 0;
-#pragma unroll
-        for (int u = 0; u < WORD; ++u)
-            if (Shared::K % (2 * HALF) == 0 || k + u < Shared::K) {
-                Elem x = elements[K_ROWS ? (k + u) * LD + row : row * LD + k + u];
-                found |= (sizeof(Elem) == 1 ? (u32)(unsigned char)x : (u32)(u16)x) << (32 / WORD * u);
-            }
-        return found;
-    }
 };
 
 /* acc += A B over all k. */
-template <int K, int STEP, bool UNROLL, class Y, class A, class B, int MT, int NT>
+template <int K, class Y, class A, class B, int MT, int NT>
 __device__ inline void multiply(typename Y::Acc (&acc)[MT][NT][2][4], const A& a, const B& b) {
-#pragma unroll (UNROLL ? 8 : 1)
-    for (int k = 0; k < K; k += STEP) {
+#pragma unroll
+    for (int k = 0; k < K; k += A::STEP) {
         u32 fa[MT][4], fb[NT][4];
 #pragma unroll
         for (int i = 0; i < MT; ++i) a.load(fa[i], i, k);
@@ -322,41 +341,67 @@ __device__ inline void store_piece(typename Y::Out* to, const typename Y::Out (&
 }
 
 /* Element by element, those whose column exists. */
-template <int N, class Out, int COUNT>
+template <int N, bool ALL, class Out, int COUNT>
 __device__ inline void store_columns(Out* to, i64 stride, int col, const Out (&x)[COUNT]) {
 #pragma unroll
     for (int e = 0; e < COUNT; ++e)
-        if (N % 16 == 0 || col + e < N) to[e * stride] = x[e];
+        if (ALL || col + e < N) to[e * stride] = x[e];
 }
 
-/* Epilogue through shared memory: the C of all products of the block is one contiguous range, stored 16 bytes at a
- * time whatever its rows are. Rows of whole chunks are swizzled. */
-template <class Y, class S, int PRODUCTS, int THREADS, class Pieces>
+/* C of all products of a block in shared memory, whose range in global memory is contiguous. Of 16-bit elements, rows of
+ * whole chunks are swizzled and others are an odd number of chunks apart; of 32-bit ones, all is as in global memory. */
+template <class Out, int M, int N, int PRODUCTS>
+struct StagedResult {
+    static constexpr int VECTOR = 16 / sizeof(Out), VALID = (N + VECTOR - 1) / VECTOR;
+    static constexpr bool WHOLE = N % VECTOR == 0, SPREAD = sizeof(Out) == 2 && !WHOLE;
+    static constexpr int LD = SPREAD ? (VALID | 1) * VECTOR : N, COUNT = PRODUCTS * M * N;
+    static constexpr int SIZE = SPREAD ? PRODUCTS * M * LD : Range<Out, COUNT>::SIZE;
+    __device__ static int shift(i64 first) { return SPREAD ? 0 : Range<Out, COUNT>::shift(first * (M * N)); }
+    __device__ static u32 place(u32 x) {
+        return sizeof(Out) == 2 && WHOLE ? Swizzle<VALID>::chunk(x / VECTOR) * VECTOR + x % VECTOR : x;
+    }
+};
+
+/* `count` adjacent elements of C from rows of COLS that are LD apart. */
+template <int COLS, int LD, int THREADS, class Out>
+__device__ inline void store_spread(Out* to, const Out* shared, u32 count) {
+    Words<Out> all(to, count);
+#pragma unroll 4
+    for (u32 index = threadIdx.x; index < all.words; index += THREADS) {
+        u32 word = 0, x = all.head + index * all.WORD;
+        for_each_of_word<Out, COLS, LD>(x, [&](u32 e, u32 y) { word |= (u32)shared[y] << (8 * sizeof(Out) * e); });
+        *(u32*)(to + x) = word;
+    }
+    for (u32 x = threadIdx.x; x < all.head; x += THREADS) to[x] = shared[spread<COLS, LD>(x)];
+    for (u32 x = all.end + threadIdx.x; x < count; x += THREADS) to[x] = shared[spread<COLS, LD>(x)];
+}
+
+/* Epilogue through shared memory: C goes out in vectors, or words, whatever its rows are. */
+template <class Y, class S, class Staged, bool ALL, int THREADS, class Pieces>
 __device__ inline void store_staged(const Call& p, typename Y::Out* staged, i64 first, int products, bool active,
                                     int product, Pieces pieces) {
     typedef typename Y::Out Out;
-    constexpr int SIZE = S::M * S::N, VECTOR = 16 / sizeof(Out);
-    constexpr bool CHUNKS = S::N % VECTOR == 0;
-    auto place = [](u32 x) {
-        return CHUNKS ? Swizzle<(S::N + VECTOR - 1) / VECTOR>::chunk(x / VECTOR) * VECTOR + x % VECTOR : x;
-    };
-    int shift = Range<Out, PRODUCTS * SIZE>::shift(first * SIZE);
+    constexpr int SIZE = S::M * S::N;
+    int shift = Staged::shift(first);
     staged += shift;
     __syncthreads();
     if (active)
         pieces([&](int row, int col, const auto& x) {
             constexpr int COUNT = sizeof(x) / sizeof(Out);
-            int at = product * SIZE + row * S::N + col;
-            if constexpr (S::N % COUNT != 0)
-                store_columns<S::N>(staged + at, 1, col, x);
-            else if (S::N % 16 == 0 || col < S::N)
-                store_piece<Y, true>(staged + place(at), x);
+            int at = (product * S::M + row) * Staged::LD + col;
+            if constexpr (Staged::LD % COUNT != 0)
+                store_columns<S::N, ALL>(staged + at, 1, col, x);
+            else if (ALL || col < S::N)
+                store_piece<Y, true>(staged + Staged::place(at), x);
         });
     __syncthreads();
     Out* c = (Out*)p.c + first * SIZE;
-    for_each_vector<VECTOR, THREADS>(
-        products * SIZE, shift, [&](int x) { c[x] = staged[place(x)]; },
-        [&](int x) { __stwb((uint4*)(c + x), *(const uint4*)(staged + place(x))); });
+    if constexpr (Staged::SPREAD)
+        store_spread<S::N, Staged::LD, THREADS>(c, staged, products * SIZE);
+    else
+        for_each_vector<Staged::VECTOR, THREADS>(
+            products * SIZE, shift, [&](int x) { c[x] = staged[Staged::place(x)]; },
+            [&](int x) { __stwb((uint4*)(c + x), *(const uint4*)(staged + Staged::place(x))); });
 }
 
 /* --- the kernel --- */
@@ -371,17 +416,18 @@ __global__ void __launch_bounds__((Block<S, T>::THREADS)) batched_mma(const __gr
     constexpr int PRODUCTS = T::PRODUCTS, K = S::K > 0 ? S::K : 1, SIZE = S::M * S::N;
     typedef SharedOperand<Elem, A, S::M, K, PRODUCTS> SharedA;
     typedef SharedOperand<Elem, B, S::N, K, PRODUCTS> SharedB;
-    typedef Fragments<Elem, SharedA, SIDE_A> FragmentsA;
-    typedef Fragments<Elem, SharedB, SIDE_B> FragmentsB;
+    typedef Fragments<Elem, SharedA, SIDE_A, T::MT> FragmentsA;
+    typedef Fragments<Elem, SharedB, SIDE_B, T::NT> FragmentsB;
     constexpr bool STAGED = CONTIGUOUS_C && (sizeof(Out) == 2 || S::N % 8 != 0);
     constexpr int ZEROS = (SharedA::SIZE + SharedB::SIZE) * sizeof(Elem), BYTES_IN = ZEROS + 16;
-    constexpr int BYTES_OUT = STAGED ? Range<Out, PRODUCTS * SIZE>::SIZE * sizeof(Out) : 0;
+    typedef StagedResult<Out, S::M, S::N, PRODUCTS> Staged;
+    constexpr int BYTES_OUT = STAGED ? Staged::SIZE * sizeof(Out) : 0;
+    constexpr bool ALL = S::N % (16 * T::NT) == 0; /* no tile has columns that do not exist */
     unsigned char* shared = shared_memory<((BYTES_IN > BYTES_OUT ? BYTES_IN : BYTES_OUT) + 15) / 16 * 16>();
     Elem *a = (Elem*)shared, *b = a + SharedA::SIZE;
 
     i64 first = (i64)blockIdx.x * PRODUCTS;
     int products = p.batch - first < PRODUCTS ? (int)(p.batch - first) : PRODUCTS;
-    a += SharedA::shift(first), b += SharedB::shift(first);
     if constexpr (S::K > 0) {
         load_operand<A, SharedA, THREADS>(a, (const Elem*)p.a, p.a_rs, p.a_cs, first, products,
                                           [&](i64 q) { return offsets_of(p, (u32)q).a; });
@@ -399,23 +445,23 @@ __global__ void __launch_bounds__((Block<S, T>::THREADS)) batched_mma(const __gr
     if (S::K > 0 && active) {
         FragmentsA fa(a, shared + ZEROS, A::SOURCE == BROADCAST ? 0 : product * SharedA::ROWS, at.i);
         FragmentsB fb(b, shared + ZEROS, B::SOURCE == BROADCAST ? 0 : product * SharedB::ROWS, at.j);
-        multiply<S::K, 32 / sizeof(Elem), SharedA::ALIGNED && SharedB::ALIGNED, Y>(acc, fa, fb);
+        multiply<S::K, Y>(acc, fa, fb);
     }
     auto pieces = [&](auto store) {
         for_each_piece<Y, FragmentsA::PAIRED, FragmentsB::PAIRED>(acc, at, S::M, store);
     };
     if constexpr (STAGED) {
-        store_staged<Y, S, PRODUCTS, THREADS>(p, (Out*)shared, first, products, active, product, pieces);
+        store_staged<Y, S, Staged, ALL, THREADS>(p, (Out*)shared, first, products, active, product, pieces);
     } else if (active) {
         if constexpr (CONTIGUOUS_C) {
             Out* c = (Out*)p.c + (first + product) * SIZE;
             pieces([&](int row, int col, const auto& x) {
-                if (S::N % 16 == 0 || col < S::N) store_piece<Y, false>(c + row * S::N + col, x);
+                if (ALL || col < S::N) store_piece<Y, false>(c + row * S::N + col, x);
             });
         } else {
             Out* c = (Out*)p.c + offsets_of(p, (u32)(first + product)).c;
             pieces([&](int row, int col, const auto& x) {
-                store_columns<S::N>(c + row * p.c_rs + col * p.c_cs, p.c_cs, col, x);
+                store_columns<S::N, ALL>(c + row * p.c_rs + col * p.c_cs, p.c_cs, col, x);
             });
         }
     }

@@ -75,25 +75,40 @@ def dynamic_shared_bytes(made: table.Batched) -> int:
     family = dtypes.FAMILIES[made.types]
     size, size_c = dtypes.dtype_of(family.a).itemsize, dtypes.dtype_of(family.c).itemsize
     if isinstance(made, table.BatchedMma):
-        taken, staged = _mma_operand_bytes(made, size), size_c == 2 or made.n % 8
-    else:
-        counts = (made.m * max(1, made.k), made.a), (max(1, made.k) * made.n, made.b)
-        taken = sum(_range_bytes(x if source == "BROADCAST" else made.products * x, size) for x, source in counts)
-        staged = made.n % made.tn or made.n * size_c % 16 or made.tn * size_c % 16
-    if made.whole and staged:
+        return _dynamic(max(_mma_operand_bytes(made, size), _mma_staged_bytes(made, size_c)))
+    counts = (made.m * max(1, made.k), made.a), (max(1, made.k) * made.n, made.b)
+    taken = sum(_range_bytes(x if source == "BROADCAST" else made.products * x, size) for x, source in counts)
+    if made.whole and (made.n % made.tn or made.n * size_c % 16 or made.tn * size_c % 16):  # C is staged
         taken = max(taken, _range_bytes(made.products * made.m * made.n, size_c))
+    return _dynamic(taken)
+
+
+def _dynamic(taken: int) -> int:
     return taken if taken > table.BATCHED_SHARED_BYTES else 0
 
 
 def _mma_operand_bytes(made: table.BatchedMma, size: int) -> int:
-    """Shared memory of A and B in batched_mma.cu: rows of whole 16-byte chunks, or a Range; and 16 bytes of zeros."""
+    """Shared memory of A and B in batched_mma.cu, and 16 bytes of zeros."""
     taken, vector, k = 16, 16 // size, max(1, made.k)
     for rows, source, k_major in ((made.m, made.a, not made.a_transposed), (made.n, made.b, made.b_transposed)):
         lines, length = (rows, k) if k_major else (k, rows)
         stored = 1 if source == "BROADCAST" else made.products
-        chunks = stored * lines * -(-length // vector) * 16
-        taken += _range_bytes(stored * lines * length, size) if source == "CONTIGUOUS" and length % vector else chunks
+        taken += stored * lines * _row_bytes(length, vector)
     return taken
+
+
+def _mma_staged_bytes(made: table.BatchedMma, size_c: int) -> int:
+    """Shared memory of a staged C there."""
+    if not made.whole or (size_c == 4 and made.n % 8 == 0):
+        return 0
+    rows = made.products * made.m
+    return rows * _row_bytes(made.n, 8) if size_c == 2 else _range_bytes(rows * made.n, size_c)
+
+
+def _row_bytes(length: int, vector: int) -> int:
+    """Of a row in shared memory: whole 16-byte chunks, an odd number of them if they are not full."""
+    chunks = -(-length // vector)
+    return 16 * (chunks | 1 if length % vector else chunks)
 
 
 def _range_bytes(count: int, size: int) -> int:
