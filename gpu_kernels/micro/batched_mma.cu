@@ -155,27 +155,50 @@ struct Words {
     }
 };
 
-/* `count` adjacent elements in rows of COLS, which become LD apart; several words of a thread in flight. */
-template <int COLS, int LD, int THREADS, class Elem>
-__device__ inline void copy_spread(Elem* shared, const Elem* from, u32 count) {
-    constexpr u32 LOADS = 8;
-    Words<Elem> all(from, count);
-    const u32* source = (const u32*)(from + all.head);
-    for (u32 base = threadIdx.x; base < all.words; base += LOADS * THREADS) {
-        u32 x[LOADS];
+/* Rows of a contiguous range, in pieces of 4 or 8 bytes that end where the rows end. */
+template <class Shared, int PIECE, int THREADS, class Elem>
+__device__ inline void copy_pieces(Elem* shared, const Elem* from, u32 count) {
+    constexpr u32 LENGTH = PIECE / sizeof(Elem);
+    for (u32 x = threadIdx.x * LENGTH; x < count; x += THREADS * LENGTH) {
+        u32 to = (u32)__cvta_generic_to_shared(shared + spread<Shared::COLS, Shared::LD>(x));
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from + x), "n"(PIECE) : "memory");
+    }
+}
+
+/* The same where words straddle rows: all words of a thread, up to 32, are loaded into registers before the first is
+ * stored. */
+template <class Shared, int THREADS, class Elem>
+struct SpreadCopy {
+    static constexpr u32 WORD = 4 / sizeof(Elem), MOST = Shared::STORED * Shared::ROWS * Shared::COLS / WORD;
+    static constexpr u32 EACH = (MOST + THREADS - 1) / THREADS, LOADS = EACH < 32 ? EACH : 32;
+    const Elem* from;
+    u32 count;
+    Words<Elem> all;
+    u32 x[LOADS];
+
+    __device__ SpreadCopy(const Elem* from, u32 count) : from(from), count(count), all(from, count) { load(threadIdx.x); }
+    __device__ void load(u32 base) {
+        const u32* source = (const u32*)(from + all.head);
 #pragma unroll
         for (u32 u = 0; u < LOADS; ++u)
             x[u] = base + u * THREADS < all.words ? __ldg(source + base + u * THREADS) : 0;
-#pragma unroll
-        for (u32 u = 0; u < LOADS; ++u)
-            if (base + u * THREADS < all.words)
-                for_each_of_word<Elem, COLS, LD>(
-                    all.head + (base + u * THREADS) * all.WORD,
-                    [&](u32 e, u32 y) { shared[y] = (Elem)(x[u] >> (8 * sizeof(Elem) * e)); });
     }
-    for (u32 x = threadIdx.x; x < all.head; x += THREADS) shared[spread<COLS, LD>(x)] = __ldg(from + x);
-    for (u32 x = all.end + threadIdx.x; x < count; x += THREADS) shared[spread<COLS, LD>(x)] = __ldg(from + x);
-}
+    __device__ void store(Elem* shared) {
+        for (u32 base = threadIdx.x; base < all.words;) {
+#pragma unroll
+            for (u32 u = 0; u < LOADS; ++u)
+                if (base + u * THREADS < all.words)
+                    for_each_of_word<Elem, Shared::COLS, Shared::LD>(
+                        all.head + (base + u * THREADS) * WORD,
+                        [&](u32 e, u32 y) { shared[y] = (Elem)(x[u] >> (8 * sizeof(Elem) * e)); });
+            base += LOADS * THREADS;
+            if (EACH > LOADS) load(base);
+        }
+        for (u32 x = threadIdx.x; x < all.head; x += THREADS) store_one(shared, x);
+        for (u32 x = all.end + threadIdx.x; x < count; x += THREADS) store_one(shared, x);
+    }
+    __device__ void store_one(Elem* shared, u32 x) { shared[spread<Shared::COLS, Shared::LD>(x)] = __ldg(from + x); }
+};
 
 /* The elements after the end of every row of COLS, up to a whole chunk. */
 template <class Shared, int THREADS, class Elem>
@@ -185,25 +208,51 @@ __device__ inline void clear_tails(Elem* shared, u32 rows) {
         shared[x / TAIL * Shared::LD + Shared::COLS + x % TAIL] = 0;
 }
 
-/* One operand of the `products` products from `first` on. */
-template <class Op, class Shared, int THREADS, class Elem, class Offset>
-__device__ inline void load_operand(Elem* shared, const Elem* from, i64 r_stride, i64 k_stride, i64 first, int products,
-                                    Offset offset) {
-    constexpr int SIZE = Shared::ROWS * Shared::COLS;
-    if constexpr (Op::SOURCE == CONTIGUOUS && Shared::WHOLE) {
-        copy_contiguous<SIZE, Shared::STORED, THREADS>(shared, from + first * SIZE, products, 0,
-                                                       [](u32 x) { return Shared::place(x); });
-    } else if constexpr (Op::SOURCE == CONTIGUOUS) {
-        copy_spread<Shared::COLS, Shared::LD, THREADS>(shared, from + first * SIZE, products * SIZE);
-        if (Op::LAYOUT == K_MAJOR) clear_tails<Shared, THREADS>(shared, products * Shared::ROWS);
-    } else {
-        i64 rs = Op::LAYOUT == K_MAJOR ? r_stride : k_stride, cs = Op::LAYOUT == K_MAJOR ? k_stride : r_stride;
+/* One operand of the `products` products from `first` on: begun, so that the loads of both are in flight, and ended. */
+template <class Op, class Shared, int THREADS, class Elem>
+struct OperandCopy {
+    static constexpr int SIZE = Shared::ROWS * Shared::COLS, PIECE = power_of_two(8, Shared::COLS * sizeof(Elem));
+    static constexpr bool SPREAD = Op::SOURCE == CONTIGUOUS && PIECE < 4;
+    struct Nothing {
+        __device__ Nothing(const Elem*, u32) {}
+        __device__ void store(Elem*) {}
+    };
+    template <bool, class X, class>
+    struct Either {
+        typedef X Type;
+    };
+    template <class X, class Y>
+    struct Either<false, X, Y> {
+        typedef Y Type;
+    };
+    typename Either<SPREAD, SpreadCopy<Shared, THREADS, Elem>, Nothing>::Type spread_copy;
+    Elem* shared;
+    int products;
+
+    template <class Offset>
+    __device__ OperandCopy(Elem* shared, const Elem* from, i64 r_stride, i64 k_stride, i64 first, int products,
+                           Offset offset)
+        : spread_copy(from + first * SIZE, products * SIZE), shared(shared), products(products) {
+        if constexpr (Op::SOURCE == CONTIGUOUS && Shared::WHOLE) {
+            copy_contiguous<SIZE, Shared::STORED, THREADS>(shared, from + first * SIZE, products, 0,
+                                                           [](u32 x) { return Shared::place(x); });
+        } else if constexpr (Op::SOURCE == CONTIGUOUS && !SPREAD) {
+            copy_pieces<Shared, PIECE, THREADS>(shared, from + first * SIZE, products * SIZE);
+        } else if constexpr (Op::SOURCE != CONTIGUOUS) {
+            i64 rs = Op::LAYOUT == K_MAJOR ? r_stride : k_stride, cs = Op::LAYOUT == K_MAJOR ? k_stride : r_stride;
 #pragma unroll 1
-        for (int q = 0; q < (Op::SOURCE == BROADCAST ? 1 : products); ++q)
-            copy_rows<Shared, THREADS>(shared, q * Shared::ROWS,
-                                       from + (Op::SOURCE == BROADCAST ? (i64)0 : offset(first + q)), rs, cs);
+            for (int q = 0; q < (Op::SOURCE == BROADCAST ? 1 : products); ++q)
+                copy_rows<Shared, THREADS>(shared, q * Shared::ROWS,
+                                           from + (Op::SOURCE == BROADCAST ? (i64)0 : offset(first + q)), rs, cs);
+        }
     }
-}
+
+    __device__ void end() {
+        spread_copy.store(shared);
+        if (Op::SOURCE == CONTIGUOUS && Op::LAYOUT == K_MAJOR && !Shared::WHOLE)
+            clear_tails<Shared, THREADS>(shared, products * Shared::ROWS);
+    }
+};
 
 /* --- fragments from shared memory to registers --- */
 
@@ -348,17 +397,15 @@ __device__ inline void store_columns(Out* to, i64 stride, int col, const Out (&x
         if (ALL || col + e < N) to[e * stride] = x[e];
 }
 
-/* C of all products of a block in shared memory, whose range in global memory is contiguous. Of 16-bit elements, rows of
- * whole chunks are swizzled and others are an odd number of chunks apart; of 32-bit ones, all is as in global memory. */
-template <class Out, int M, int N, int PRODUCTS>
+/* C of all products of a block in shared memory: rows of whole chunks are swizzled, others are as far apart as puts the
+ * pieces of eight rows (of 32-bit elements four, a half warp) on different banks. */
+template <class Out, int M, int N>
 struct StagedResult {
     static constexpr int VECTOR = 16 / sizeof(Out), VALID = (N + VECTOR - 1) / VECTOR;
-    static constexpr bool WHOLE = N % VECTOR == 0, SPREAD = sizeof(Out) == 2 && !WHOLE;
-    static constexpr int LD = SPREAD ? (VALID | 1) * VECTOR : N, COUNT = PRODUCTS * M * N;
-    static constexpr int SIZE = SPREAD ? PRODUCTS * M * LD : Range<Out, COUNT>::SIZE;
-    __device__ static int shift(i64 first) { return SPREAD ? 0 : Range<Out, COUNT>::shift(first * (M * N)); }
+    static constexpr bool WHOLE = sizeof(Out) == 2 && N % VECTOR == 0;
+    static constexpr int LD = WHOLE ? N : sizeof(Out) == 2 ? (VALID | 1) * VECTOR : (N + 7) / 16 * 16 + 8;
     __device__ static u32 place(u32 x) {
-        return sizeof(Out) == 2 && WHOLE ? Swizzle<VALID>::chunk(x / VECTOR) * VECTOR + x % VECTOR : x;
+        return WHOLE ? Swizzle<VALID>::chunk(x / VECTOR) * VECTOR + x % VECTOR : x;
     }
 };
 
@@ -369,39 +416,35 @@ __device__ inline void store_spread(Out* to, const Out* shared, u32 count) {
 #pragma unroll 4
     for (u32 index = threadIdx.x; index < all.words; index += THREADS) {
         u32 word = 0, x = all.head + index * all.WORD;
-        for_each_of_word<Out, COLS, LD>(x, [&](u32 e, u32 y) { word |= (u32)shared[y] << (8 * sizeof(Out) * e); });
+        if constexpr (COLS % all.WORD == 0)
+            word = *(const u32*)(shared + spread<COLS, LD>(x));
+        else
+            for_each_of_word<Out, COLS, LD>(x, [&](u32 e, u32 y) { word |= (u32)shared[y] << (8 * sizeof(Out) * e); });
         *(u32*)(to + x) = word;
     }
     for (u32 x = threadIdx.x; x < all.head; x += THREADS) to[x] = shared[spread<COLS, LD>(x)];
     for (u32 x = all.end + threadIdx.x; x < count; x += THREADS) to[x] = shared[spread<COLS, LD>(x)];
 }
 
-/* Epilogue through shared memory: C goes out in vectors, or words, whatever its rows are. */
+/* Epilogue through shared memory: C goes out in vectors or in words, whatever its rows are. */
 template <class Y, class S, class Staged, bool ALL, int THREADS, class Pieces>
 __device__ inline void store_staged(const Call& p, typename Y::Out* staged, i64 first, int products, bool active,
                                     int product, Pieces pieces) {
     typedef typename Y::Out Out;
     constexpr int SIZE = S::M * S::N;
-    int shift = Staged::shift(first);
-    staged += shift;
     __syncthreads();
     if (active)
         pieces([&](int row, int col, const auto& x) {
-            constexpr int COUNT = sizeof(x) / sizeof(Out);
             int at = (product * S::M + row) * Staged::LD + col;
-            if constexpr (Staged::LD % COUNT != 0)
-                store_columns<S::N, ALL>(staged + at, 1, col, x);
-            else if (ALL || col < S::N)
-                store_piece<Y, true>(staged + Staged::place(at), x);
+            if (ALL || col < S::N) store_piece<Y, true>(staged + Staged::place(at), x);
         });
     __syncthreads();
     Out* c = (Out*)p.c + first * SIZE;
-    if constexpr (Staged::SPREAD)
-        store_spread<S::N, Staged::LD, THREADS>(c, staged, products * SIZE);
+    if constexpr (Staged::WHOLE)
+        for (u32 x = threadIdx.x * Staged::VECTOR; x < products * SIZE; x += THREADS * Staged::VECTOR)
+            __stwb((uint4*)(c + x), *(const uint4*)(staged + Staged::place(x)));
     else
-        for_each_vector<Staged::VECTOR, THREADS>(
-            products * SIZE, shift, [&](int x) { c[x] = staged[Staged::place(x)]; },
-            [&](int x) { __stwb((uint4*)(c + x), *(const uint4*)(staged + Staged::place(x))); });
+        store_spread<S::N, Staged::LD, THREADS>(c, staged, products * SIZE);
 }
 
 /* --- the kernel --- */
@@ -420,8 +463,8 @@ __global__ void __launch_bounds__((Block<S, T>::THREADS)) batched_mma(const __gr
     typedef Fragments<Elem, SharedB, SIDE_B, T::NT> FragmentsB;
     constexpr bool STAGED = CONTIGUOUS_C && (sizeof(Out) == 2 || S::N % 8 != 0);
     constexpr int ZEROS = (SharedA::SIZE + SharedB::SIZE) * sizeof(Elem), BYTES_IN = ZEROS + 16;
-    typedef StagedResult<Out, S::M, S::N, PRODUCTS> Staged;
-    constexpr int BYTES_OUT = STAGED ? Staged::SIZE * sizeof(Out) : 0;
+    typedef StagedResult<Out, S::M, S::N> Staged;
+    constexpr int BYTES_OUT = STAGED ? PRODUCTS * S::M * Staged::LD * sizeof(Out) : 0;
     constexpr bool ALL = S::N % (16 * T::NT) == 0; /* no tile has columns that do not exist */
     unsigned char* shared = shared_memory<((BYTES_IN > BYTES_OUT ? BYTES_IN : BYTES_OUT) + 15) / 16 * 16>();
     Elem *a = (Elem*)shared, *b = a + SharedA::SIZE;
@@ -429,10 +472,11 @@ __global__ void __launch_bounds__((Block<S, T>::THREADS)) batched_mma(const __gr
     i64 first = (i64)blockIdx.x * PRODUCTS;
     int products = p.batch - first < PRODUCTS ? (int)(p.batch - first) : PRODUCTS;
     if constexpr (S::K > 0) {
-        load_operand<A, SharedA, THREADS>(a, (const Elem*)p.a, p.a_rs, p.a_cs, first, products,
-                                          [&](i64 q) { return offsets_of(p, (u32)q).a; });
-        load_operand<B, SharedB, THREADS>(b, (const Elem*)p.b, p.b_cs, p.b_rs, first, products,
-                                          [&](i64 q) { return offsets_of(p, (u32)q).b; });
+        OperandCopy<A, SharedA, THREADS, Elem> copy_a(a, (const Elem*)p.a, p.a_rs, p.a_cs, first, products,
+                                                      [&](i64 q) { return offsets_of(p, (u32)q).a; });
+        OperandCopy<B, SharedB, THREADS, Elem> copy_b(b, (const Elem*)p.b, p.b_cs, p.b_rs, first, products,
+                                                      [&](i64 q) { return offsets_of(p, (u32)q).b; });
+        copy_a.end(), copy_b.end();
         if (threadIdx.x == 0) *(uint4*)(shared + ZEROS) = make_uint4(0, 0, 0, 0);
         wait_copies();
         __syncthreads();

@@ -75,7 +75,7 @@ def dynamic_shared_bytes(made: table.Batched) -> int:
     family = dtypes.FAMILIES[made.types]
     size, size_c = dtypes.dtype_of(family.a).itemsize, dtypes.dtype_of(family.c).itemsize
     if isinstance(made, table.BatchedMma):
-        return _dynamic(max(_mma_operand_bytes(made, size), _mma_staged_bytes(made, size_c)))
+        return _dynamic(max(mma_operand_bytes(made), mma_staged_bytes(made)))
     counts = (made.m * max(1, made.k), made.a), (max(1, made.k) * made.n, made.b)
     taken = sum(_range_bytes(x if source == "BROADCAST" else made.products * x, size) for x, source in counts)
     if made.whole and (made.n % made.tn or made.n * size_c % 16 or made.tn * size_c % 16):  # C is staged
@@ -87,9 +87,10 @@ def _dynamic(taken: int) -> int:
     return taken if taken > table.BATCHED_SHARED_BYTES else 0
 
 
-def _mma_operand_bytes(made: table.BatchedMma, size: int) -> int:
+def mma_operand_bytes(made: table.BatchedMma) -> int:
     """Shared memory of A and B in batched_mma.cu, and 16 bytes of zeros."""
-    taken, vector, k = 16, 16 // size, max(1, made.k)
+    taken, k = 16, max(1, made.k)
+    vector = 16 // dtypes.dtype_of(dtypes.FAMILIES[made.types].a).itemsize
     for rows, source, k_major in ((made.m, made.a, not made.a_transposed), (made.n, made.b, made.b_transposed)):
         lines, length = (rows, k) if k_major else (k, rows)
         stored = 1 if source == "BROADCAST" else made.products
@@ -97,12 +98,12 @@ def _mma_operand_bytes(made: table.BatchedMma, size: int) -> int:
     return taken
 
 
-def _mma_staged_bytes(made: table.BatchedMma, size_c: int) -> int:
+def mma_staged_bytes(made: table.BatchedMma) -> int:
     """Shared memory of a staged C there."""
+    size_c = dtypes.dtype_of(dtypes.FAMILIES[made.types].c).itemsize
     if not made.whole or (size_c == 4 and made.n % 8 == 0):
         return 0
-    rows = made.products * made.m
-    return rows * _row_bytes(made.n, 8) if size_c == 2 else _range_bytes(rows * made.n, size_c)
+    return made.products * made.m * (_row_bytes(made.n, 8) if size_c == 2 else ((made.n + 7) // 16 * 16 + 8) * 4)
 
 
 def _row_bytes(length: int, vector: int) -> int:
