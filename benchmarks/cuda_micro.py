@@ -319,8 +319,14 @@ SECTIONS = {
 def main() -> None:
     parser = record.parser(__doc__)
     parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=list(SECTIONS), metavar="SECTION")
+    parser.add_argument(
+        "--types", nargs="+", choices=SIZES, default=list(SIZES), metavar="TYPES", help="of the batches"
+    )
     options = parser.parse_args()
     record.need_cuda(parser)
+    for table_of in (SIZES, SHAPES):
+        for types in set(table_of) - set(options.types):
+            del table_of[types]
     machine = record.gpu() | {"torch": getattr(torch, "__version__", None)}
     record.write(machine, options.out, **{name: SECTIONS[name]() for name in options.sections})
 

@@ -112,11 +112,12 @@ BATCHED_LARGER = {
 }
 """What ``matmul`` gives to batched.cu beyond that on CUDA devices. Of larger ones, some (m, n, k) are slower than with
 cuBLAS: f32 of 115, 115, 115 had 0.92 times its speed, 128, 128, 8 0.83; f64 of 50, 50, 50 0.55, 16, 64, 64 0.83."""
-BATCHED_MMA_TYPES, BATCHED_MMA_MOST = ("f16", "bf16f32", "i8i32"), 128
-"""What ``matmul`` gives to batched_mma.cu: types families, and the largest m, n and k."""
+MMA_FROM = {"f16": 20**3, "bf16f32": 24**3, "i8i32": 31**3}
+"""What ``matmul`` gives to batched_mma.cu: the types families, and m*n*k below which batched.cu is ahead of it where it
+takes a product on every GPU."""
 
-BATCHED_MMA_LEAST, BATCHED_MMA_LEAST_WORK = 9, 16**3 + 1
-"""m and n, and m*n*k, below which batched.cu is ahead of it where it takes a product on every GPU."""
+MMA_LEAST, MMA_MOST = 9, 128
+"""m and n below which batched.cu takes such a product, and the largest m, n and k."""
 
 BATCHED_SHARED_BYTES = 48 << 10
 """The most static shared memory of a block."""

@@ -130,74 +130,65 @@ __device__ inline void copy_rows(Elem* shared, u32 first_row, const Elem* from, 
     }
 }
 
-/* Place of element x of adjacent rows of COLS where the rows are LD apart. */
-template <int COLS, int LD>
-__device__ inline u32 spread(u32 x) {
-    return x + x / COLS * (LD - COLS);
-}
-
-/* Applies `apply` to e and the place of each of the 4 or 2 elements x + e of a 32-bit word. */
-template <class Elem, int COLS, int LD, class Apply>
-__device__ inline void for_each_of_word(u32 x, Apply apply) {
-    u32 first = spread<COLS, LD>(x), left = COLS - x % COLS; /* in this row */
-#pragma unroll
-    for (u32 e = 0; e < 4 / sizeof(Elem); ++e) apply(e, first + e + (e < left ? 0 : LD - COLS));
-}
-
-/* How `count` adjacent elements from `first` on lie in aligned 32-bit words: the elements before them, the words. */
-template <class Elem>
-struct Words {
-    static constexpr u32 WORD = 4 / sizeof(Elem);
-    u32 head, words, end;
-    __device__ Words(const Elem* first, u32 count) {
-        head = min(count, (u32)(-(i64)first & 3) / (u32)sizeof(Elem));
-        words = (count - head) / WORD, end = head + words * WORD;
-    }
-};
-
 /* Rows of a contiguous range, in pieces of 4 or 8 bytes that end where the rows end. */
 template <class Shared, int PIECE, int THREADS, class Elem>
 __device__ inline void copy_pieces(Elem* shared, const Elem* from, u32 count) {
     constexpr u32 LENGTH = PIECE / sizeof(Elem);
     for (u32 x = threadIdx.x * LENGTH; x < count; x += THREADS * LENGTH) {
-        u32 to = (u32)__cvta_generic_to_shared(shared + spread<Shared::COLS, Shared::LD>(x));
+        u32 to = (u32)__cvta_generic_to_shared(shared + x + x / Shared::COLS * (Shared::LD - Shared::COLS));
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from + x), "n"(PIECE) : "memory");
     }
 }
 
-/* The same where words straddle rows: all words of a thread, up to 32, are loaded into registers before the first is
- * stored. */
-template <class Shared, int THREADS, class Elem>
-struct SpreadCopy {
-    static constexpr u32 WORD = 4 / sizeof(Elem), MOST = Shared::STORED * Shared::ROWS * Shared::COLS / WORD;
-    static constexpr u32 EACH = (MOST + THREADS - 1) / THREADS, LOADS = EACH < 32 ? EACH : 32;
-    const Elem* from;
-    u32 count;
-    Words<Elem> all;
-    u32 x[LOADS];
+/* Threads that share a row of LENGTH elements, one each in PARTS parts, and the first row of this one. */
+template <int LENGTH, int THREADS>
+struct RowThreads {
+    static constexpr u32 LANES = LENGTH > 16 ? 32 : LENGTH > 8 ? 16 : 8, PARTS = (LENGTH + LANES - 1) / LANES;
+    static constexpr u32 STEP = THREADS / LANES;
+    __device__ static u32 row() { return threadIdx.x / LANES; }
+    __device__ static u32 col(u32 part) { return threadIdx.x % LANES + part * LANES; }
+};
 
-    __device__ SpreadCopy(const Elem* from, u32 count) : from(from), count(count), all(from, count) { load(threadIdx.x); }
-    __device__ void load(u32 base) {
-        const u32* source = (const u32*)(from + all.head);
+/* Rows of a contiguous range that end anywhere, in units of 1 or 2 bytes: begun, with many loads of a thread in flight,
+ * and stored with zeros behind the rows. */
+template <class Shared, class Unit, int THREADS, class Elem>
+struct RowCopy {
+    static constexpr u32 SCALE = sizeof(Unit) / sizeof(Elem), COLS = Shared::COLS / SCALE, LD = Shared::LD / SCALE;
+    static constexpr u32 LENGTH = Shared::VALID * 16 / sizeof(Unit), ROWS = Shared::STORED * Shared::ROWS;
+    typedef RowThreads<LENGTH, THREADS> Threads;
+    static constexpr u32 EACH = (ROWS + Threads::STEP - 1) / Threads::STEP, MOST = 32 / Threads::PARTS;
+    static constexpr u32 BATCH = EACH < MOST ? EACH : MOST; /* rows of a thread in flight */
+    const Unit* from;
+    u32 rows;
+    Unit x[BATCH][Threads::PARTS];
+
+    __device__ RowCopy(const Elem* first, int products) : from((const Unit*)first), rows(products * Shared::ROWS) {
+        load(Threads::row());
+    }
+    __device__ void load(u32 row) {
+        const Unit* at = from + row * COLS + Threads::col(0);
 #pragma unroll
-        for (u32 u = 0; u < LOADS; ++u)
-            x[u] = base + u * THREADS < all.words ? __ldg(source + base + u * THREADS) : 0;
+        for (u32 i = 0; i < BATCH; ++i)
+#pragma unroll
+            for (u32 p = 0; p < Threads::PARTS; ++p) {
+                bool exists = row + i * Threads::STEP < rows && Threads::col(p) < COLS;
+                x[i][p] = exists ? __ldg(at + i * Threads::STEP * COLS + p * Threads::LANES) : Unit(0);
+            }
     }
     __device__ void store(Elem* shared) {
-        for (u32 base = threadIdx.x; base < all.words;) {
+#pragma unroll 1
+        for (u32 row = Threads::row(); row < rows;) {
+            Unit* at = (Unit*)shared + row * LD + Threads::col(0);
 #pragma unroll
-            for (u32 u = 0; u < LOADS; ++u)
-                if (base + u * THREADS < all.words)
-                    for_each_of_word<Elem, Shared::COLS, Shared::LD>(
-                        all.head + (base + u * THREADS) * WORD,
-                        [&](u32 e, u32 y) { shared[y] = (Elem)(x[u] >> (8 * sizeof(Elem) * e)); });
-            base += LOADS * THREADS;
-            if (EACH > LOADS) load(base);
+            for (u32 i = 0; i < BATCH; ++i)
+#pragma unroll
+                for (u32 p = 0; p < Threads::PARTS; ++p)
+                    if (row + i * Threads::STEP < rows && Threads::col(p) < LENGTH)
+                        at[i * Threads::STEP * LD + p * Threads::LANES] = x[i][p];
+            row += BATCH * Threads::STEP;
+            if (EACH > BATCH) load(row);
         }
-        for (u32 x = threadIdx.x; x < all.head; x += THREADS) store_one(shared, x);
-        for (u32 x = all.end + threadIdx.x; x < count; x += THREADS) store_one(shared, x);
     }
-    __device__ void store_one(Elem* shared, u32 x) { shared[spread<Shared::COLS, Shared::LD>(x)] = __ldg(from + x); }
 };
 
 /* The elements after the end of every row of COLS, up to a whole chunk. */
@@ -208,35 +199,37 @@ __device__ inline void clear_tails(Elem* shared, u32 rows) {
         shared[x / TAIL * Shared::LD + Shared::COLS + x % TAIL] = 0;
 }
 
+struct NoCopy {
+    __device__ NoCopy(const void*, int) {}
+    __device__ void store(void*) {}
+};
+template <bool, class X, class>
+struct Either {
+    typedef X Type;
+};
+template <class X, class Y>
+struct Either<false, X, Y> {
+    typedef Y Type;
+};
+
 /* One operand of the `products` products from `first` on: begun, so that the loads of both are in flight, and ended. */
 template <class Op, class Shared, int THREADS, class Elem>
 struct OperandCopy {
     static constexpr int SIZE = Shared::ROWS * Shared::COLS, PIECE = power_of_two(8, Shared::COLS * sizeof(Elem));
-    static constexpr bool SPREAD = Op::SOURCE == CONTIGUOUS && PIECE < 4;
-    struct Nothing {
-        __device__ Nothing(const Elem*, u32) {}
-        __device__ void store(Elem*) {}
-    };
-    template <bool, class X, class>
-    struct Either {
-        typedef X Type;
-    };
-    template <class X, class Y>
-    struct Either<false, X, Y> {
-        typedef Y Type;
-    };
-    typename Either<SPREAD, SpreadCopy<Shared, THREADS, Elem>, Nothing>::Type spread_copy;
+    static constexpr bool IN_UNITS = Op::SOURCE == CONTIGUOUS && PIECE < 4;
+    typedef typename Either<PIECE % 2 == 0, u16, unsigned char>::Type Unit;
+    typename Either<IN_UNITS, RowCopy<Shared, Unit, THREADS, Elem>, NoCopy>::Type units;
     Elem* shared;
     int products;
 
     template <class Offset>
     __device__ OperandCopy(Elem* shared, const Elem* from, i64 r_stride, i64 k_stride, i64 first, int products,
                            Offset offset)
-        : spread_copy(from + first * SIZE, products * SIZE), shared(shared), products(products) {
+        : units(from + first * SIZE, products), shared(shared), products(products) {
         if constexpr (Op::SOURCE == CONTIGUOUS && Shared::WHOLE) {
             copy_contiguous<SIZE, Shared::STORED, THREADS>(shared, from + first * SIZE, products, 0,
                                                            [](u32 x) { return Shared::place(x); });
-        } else if constexpr (Op::SOURCE == CONTIGUOUS && !SPREAD) {
+        } else if constexpr (Op::SOURCE == CONTIGUOUS && !IN_UNITS) {
             copy_pieces<Shared, PIECE, THREADS>(shared, from + first * SIZE, products * SIZE);
         } else if constexpr (Op::SOURCE != CONTIGUOUS) {
             i64 rs = Op::LAYOUT == K_MAJOR ? r_stride : k_stride, cs = Op::LAYOUT == K_MAJOR ? k_stride : r_stride;
@@ -248,8 +241,8 @@ struct OperandCopy {
     }
 
     __device__ void end() {
-        spread_copy.store(shared);
-        if (Op::SOURCE == CONTIGUOUS && Op::LAYOUT == K_MAJOR && !Shared::WHOLE)
+        units.store(shared);
+        if (Op::SOURCE == CONTIGUOUS && Op::LAYOUT == K_MAJOR && !Shared::WHOLE && !IN_UNITS)
             clear_tails<Shared, THREADS>(shared, products * Shared::ROWS);
     }
 };
@@ -409,24 +402,20 @@ struct StagedResult {
     }
 };
 
-/* `count` adjacent elements of C from rows of COLS that are LD apart. */
+/* Adjacent rows of C from rows that are LD apart. */
 template <int COLS, int LD, int THREADS, class Out>
-__device__ inline void store_spread(Out* to, const Out* shared, u32 count) {
-    Words<Out> all(to, count);
-#pragma unroll 4
-    for (u32 index = threadIdx.x; index < all.words; index += THREADS) {
-        u32 word = 0, x = all.head + index * all.WORD;
-        if constexpr (COLS % all.WORD == 0)
-            word = *(const u32*)(shared + spread<COLS, LD>(x));
-        else
-            for_each_of_word<Out, COLS, LD>(x, [&](u32 e, u32 y) { word |= (u32)shared[y] << (8 * sizeof(Out) * e); });
-        *(u32*)(to + x) = word;
-    }
-    for (u32 x = threadIdx.x; x < all.head; x += THREADS) to[x] = shared[spread<COLS, LD>(x)];
-    for (u32 x = all.end + threadIdx.x; x < count; x += THREADS) to[x] = shared[spread<COLS, LD>(x)];
+__device__ inline void store_rows(Out* to, const Out* shared, u32 rows) {
+    typedef RowThreads<COLS, THREADS> Threads;
+#pragma unroll 8
+    for (u32 row = Threads::row(); row < rows; row += Threads::STEP)
+#pragma unroll
+        for (u32 p = 0; p < Threads::PARTS; ++p)
+            if (Threads::col(p) < COLS)
+                to[row * COLS + Threads::col(0) + p * Threads::LANES] =
+                    shared[row * LD + Threads::col(0) + p * Threads::LANES];
 }
 
-/* Epilogue through shared memory: C goes out in vectors or in words, whatever its rows are. */
+/* Epilogue through shared memory: C goes out in vectors, or element by element. */
 template <class Y, class S, class Staged, bool ALL, int THREADS, class Pieces>
 __device__ inline void store_staged(const Call& p, typename Y::Out* staged, i64 first, int products, bool active,
                                     int product, Pieces pieces) {
@@ -444,7 +433,7 @@ __device__ inline void store_staged(const Call& p, typename Y::Out* staged, i64 
         for (u32 x = threadIdx.x * Staged::VECTOR; x < products * SIZE; x += THREADS * Staged::VECTOR)
             __stwb((uint4*)(c + x), *(const uint4*)(staged + Staged::place(x)));
     else
-        store_spread<S::N, Staged::LD, THREADS>(c, staged, products * SIZE);
+        store_rows<S::N, Staged::LD, THREADS>(c, staged, products * S::M);
 }
 
 /* --- the kernel --- */

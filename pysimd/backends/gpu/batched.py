@@ -30,9 +30,9 @@ def takes_larger(types: str, m: int, n: int, k: int) -> bool:
 
 def takes_mma(types: str, m: int, n: int, k: int) -> bool:
     """Whether batched_mma.cu is for these products, where the device has its instructions."""
-    if types not in table.BATCHED_MMA_TYPES or max(m, n, k) > table.BATCHED_MMA_MOST:
+    if types not in table.MMA_FROM or max(m, n, k) > table.MMA_MOST:
         return False
-    large = min(m, n) >= table.BATCHED_MMA_LEAST and m * n * k >= table.BATCHED_MMA_LEAST_WORK
+    large = min(m, n) >= table.MMA_LEAST and m * n * k >= table.MMA_FROM[types]
     return large or not takes(m, n, k)
 
 
