@@ -112,7 +112,7 @@ BATCHED_LARGER = {
 }
 """What ``matmul`` gives to batched.cu beyond that on CUDA devices. Of larger ones, some (m, n, k) are slower than with
 cuBLAS: f32 of 115, 115, 115 had 0.92 times its speed, 128, 128, 8 0.83; f64 of 50, 50, 50 0.55, 16, 64, 64 0.83."""
-MMA_FROM = {"f16": 20**3, "bf16f32": 24**3, "i8i32": 31**3}
+MMA_FROM = {"f16": 20**3, "bf16f32": 22**3, "i8i32": 29**3}
 """What ``matmul`` gives to batched_mma.cu: the types families, and m*n*k below which batched.cu is ahead of it where it
 takes a product on every GPU."""
 

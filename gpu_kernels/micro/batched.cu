@@ -90,7 +90,8 @@ __device__ inline void load_operand(Elem* shared, const Elem* from, i64 r_stride
                                     Offset offset) {
     if constexpr (Op::SOURCE == CONTIGUOUS)
         copy_contiguous<Shared::STRIDE, Shared::STORED, THREADS>(shared, from + first * Shared::STRIDE, products,
-                                                                 Shared::shift(first), [](int x) { return Shared::place(x); });
+                                                                 Shared::shift(first),
+                                                                 [](int x) { return Shared::place(x); });
     else
         copy_strided<Shared::ROWS, Shared::COLS, THREADS>(
             shared, from, Op::LAYOUT == K_MAJOR ? r_stride : k_stride, Op::LAYOUT == K_MAJOR ? k_stride : r_stride,

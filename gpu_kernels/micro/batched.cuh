@@ -1,5 +1,5 @@
-/* batched.cuh: what the kernels for batches of small products (batched.cu, batched_mma.cu) have in common: the parameters
- * of an instance, copies of operands from global to shared memory.
+/* batched.cuh: what the kernels for batches of small products (batched.cu, batched_mma.cu) have in common: the
+ * parameters of an instance, copies of operands from global to shared memory.
  */
 #include "call.cuh"
 #include "types.cuh"
@@ -36,8 +36,8 @@ __device__ constexpr int power_of_two(int most, int a, int b = 0, int c = 0) {
 }
 
 /* COUNT adjacent elements of each block in global memory, and their place in shared memory. Where COUNT is no multiple
- * of a 16-byte vector, a block's elements begin up to VECTOR - 1 after a 16-byte boundary; in shared memory they begin as
- * many after one. */
+ * of a 16-byte vector, a block's elements begin up to VECTOR - 1 after a 16-byte boundary; in shared memory they begin
+ * as many after one. */
 template <class Elem, int COUNT>
 struct Range {
     static constexpr int VECTOR = 16 / sizeof(Elem);
@@ -46,8 +46,8 @@ struct Range {
     __device__ static int shift(i64 first) { return SHIFTED ? (int)((u32)first % VECTOR) : 0; }
 };
 
-/* Rows of CHUNKS 16-byte chunks, whose chunks are permuted so that the same chunk of eight adjacent rows is on different
- * banks. */
+/* Rows of CHUNKS 16-byte chunks, whose chunks are permuted so that the same chunk of eight adjacent rows is on
+ * different banks. */
 template <int CHUNKS>
 struct Swizzle {
     static constexpr int GROUP = power_of_two(8, CHUNKS), ROWS = 8 / GROUP;
@@ -83,8 +83,8 @@ __device__ inline void wait_copies() {
 #endif
 }
 
-/* Applies `one` to the elements, and `vector` to the first elements of 16-byte vectors, of `count` adjacent elements that
- * begin `shift` after a 16-byte boundary. */
+/* Applies `one` to the elements, and `vector` to the first elements of 16-byte vectors, of `count` adjacent elements
+ * that begin `shift` after a 16-byte boundary. */
 template <int VECTOR, int THREADS, class One, class Vector>
 __device__ inline void for_each_vector(int count, int shift, One one, Vector vector) {
     int head = shift ? min(count, VECTOR - shift) : 0, vectors = (count - head) / VECTOR;

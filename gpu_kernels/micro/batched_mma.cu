@@ -4,8 +4,7 @@
  * contract  call.cuh without C0; m, n, k are those that the kernel was compiled for (at most 128).
  * tile      C of M x N in tiles of 16*MT x 16*NT, one a warp; PRODUCTS products a block
  * regs      8*MT*NT accumulators; no spills
- * per k     MT*NT/8 HMMA.16816, MT*NT/16 IMMA.16832 for int8; (MT + NT)/16 LDSM where the rows of both operands are
- *           whole 16-byte chunks (1/32 for int8)
+ * per k     MT*NT/8 HMMA.16816, MT*NT/16 IMMA.16832 for i8i32; (MT + NT)/16 LDSM, (MT + NT)/32 for i8i32
  * ratio     16*MT*NT / (MT + NT) in shared memory; in global memory every element of A, B and C moves once, in vectors
  *           where the batch is contiguous: what counts there is bytes a second
  * rounding  products are exact; the tensor core adds those of 16 steps of k to the accumulator in f32 and truncates in
@@ -14,11 +13,12 @@
  * needs     sm_80
  * idea      the contiguous ranges of batched.cu, as fragments of mma.sync; 16-byte chunks swizzled by XOR on their way
  *           to shared memory (CUTLASS). Bytes are transposed by ldmatrix in pairs: the rows (columns) of a fragment are
- *           then the even and the odd ones of 16. Written here
+ *           then the even and the odd ones of 16. Rows that are no whole chunks are spread out on their way. Written
+ *           here
  * lanes     32
  * launch    32 * PRODUCTS * ceil(M / (16*MT)) * ceil(N / (16*NT)) threads a block; grid ceil(batch / PRODUCTS)
- * smem      PRODUCTS*(M + N)*K*A_BYTES + 16 bytes; more where ranges do not fill their vectors, or where a C staged in
- *           the same memory is larger. Dynamic where that is more than every device has
+ * smem      PRODUCTS*(M + N)*K*A_BYTES + 16 bytes; more where rows are no whole chunks, or where a C staged in the same
+ *           memory is larger. Dynamic where that is more than every device has
  */
 #include "batched.cuh"
 
@@ -36,8 +36,8 @@ struct BF16 {
     __device__ static u32 bits(const Out* x, int w) { return F16::bits(x, w); }
 };
 
-/* d (16 x 8) += A (16 x 32 bytes of k) B (32 bytes of k x 8). A lane has rows lane / 4 and lane / 4 + 8 of d, and of each
- * the columns lane % 4 * 2 and the next. */
+/* d (16 x 8) += A (16 x 32 bytes of k) B (32 bytes of k x 8). A lane has rows lane / 4 and lane / 4 + 8 of d, and of
+ * each the columns lane % 4 * 2 and the next. */
 #define PYSIMD_MMA(SHAPE, TYPES, CONSTRAINT)                                                                           \
     asm("mma.sync.aligned." SHAPE ".row.col." TYPES " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
         : "+" CONSTRAINT(d[0]), "+" CONSTRAINT(d[1]), "+" CONSTRAINT(d[2]), "+" CONSTRAINT(d[3])                       \
@@ -119,7 +119,8 @@ __device__ inline void copy_rows(Elem* shared, u32 first_row, const Elem* from, 
     constexpr u32 VECTOR = Shared::VECTOR, VALID = Shared::VALID, WIDTH = VALID * VECTOR;
     if (Shared::WHOLE && cs == 1 && ((u64)from | rs * sizeof(Elem)) % 16 == 0) {
         for (u32 x = threadIdx.x; x < Shared::ROWS * VALID; x += THREADS)
-            copy16(shared + Shared::Place::chunk(first_row * VALID + x) * VECTOR, from + x / VALID * rs + x % VALID * VECTOR);
+            copy16(shared + Shared::Place::chunk(first_row * VALID + x) * VECTOR,
+                   from + x / VALID * rs + x % VALID * VECTOR);
     } else {
 #pragma unroll 4
         for (u32 x = threadIdx.x; x < Shared::ROWS * WIDTH; x += THREADS) {
@@ -130,12 +131,37 @@ __device__ inline void copy_rows(Elem* shared, u32 first_row, const Elem* from, 
     }
 }
 
+/* Place of element x of adjacent rows of COLS where the rows are LD apart. */
+template <int COLS, int LD>
+__device__ inline u32 spread(u32 x) {
+    return x + x / COLS * (LD - COLS);
+}
+
+/* Applies `apply` to e and the place of each of the 4 or 2 elements x + e of a 32-bit word. */
+template <class Elem, int COLS, int LD, class Apply>
+__device__ inline void for_each_of_word(u32 x, Apply apply) {
+    u32 first = spread<COLS, LD>(x), left = COLS - x % COLS; /* in this row */
+#pragma unroll
+    for (u32 e = 0; e < 4 / sizeof(Elem); ++e) apply(e, first + e + (e < left ? 0 : LD - COLS));
+}
+
+/* How `count` adjacent elements from `first` on lie in aligned 32-bit words: the elements before them, the words. */
+template <class Elem>
+struct Words {
+    static constexpr u32 WORD = 4 / sizeof(Elem);
+    u32 head, words, end;
+    __device__ Words(const Elem* first, u32 count) {
+        head = min(count, (u32)(-(i64)first & 3) / (u32)sizeof(Elem));
+        words = (count - head) / WORD, end = head + words * WORD;
+    }
+};
+
 /* Rows of a contiguous range, in pieces of 4 or 8 bytes that end where the rows end. */
 template <class Shared, int PIECE, int THREADS, class Elem>
 __device__ inline void copy_pieces(Elem* shared, const Elem* from, u32 count) {
     constexpr u32 LENGTH = PIECE / sizeof(Elem);
     for (u32 x = threadIdx.x * LENGTH; x < count; x += THREADS * LENGTH) {
-        u32 to = (u32)__cvta_generic_to_shared(shared + x + x / Shared::COLS * (Shared::LD - Shared::COLS));
+        u32 to = (u32)__cvta_generic_to_shared(shared + spread<Shared::COLS, Shared::LD>(x));
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from + x), "n"(PIECE) : "memory");
     }
 }
@@ -145,12 +171,13 @@ template <int LENGTH, int THREADS>
 struct RowThreads {
     static constexpr u32 LANES = LENGTH > 16 ? 32 : LENGTH > 8 ? 16 : 8, PARTS = (LENGTH + LANES - 1) / LANES;
     static constexpr u32 STEP = THREADS / LANES;
+    static constexpr bool FULL = LENGTH * 4 >= LANES * PARTS * 3; /* three quarters of them have an element */
     __device__ static u32 row() { return threadIdx.x / LANES; }
     __device__ static u32 col(u32 part) { return threadIdx.x % LANES + part * LANES; }
 };
 
-/* Rows of a contiguous range that end anywhere, in units of 1 or 2 bytes: begun, with many loads of a thread in flight,
- * and stored with zeros behind the rows. */
+/* Rows of a contiguous range that end anywhere, in units of 1 or 2 bytes, a row a warp: begun, with many loads of a
+ * thread in flight, and stored with zeros behind the rows. */
 template <class Shared, class Unit, int THREADS, class Elem>
 struct RowCopy {
     static constexpr u32 SCALE = sizeof(Unit) / sizeof(Elem), COLS = Shared::COLS / SCALE, LD = Shared::LD / SCALE;
@@ -191,6 +218,43 @@ struct RowCopy {
     }
 };
 
+/* The same in words, which straddle rows: more instructions an element, but none for lanes after the end of a row. */
+template <class Shared, int THREADS, class Elem>
+struct WordCopy {
+    static constexpr u32 WORD = 4 / sizeof(Elem), MOST = Shared::STORED * Shared::ROWS * Shared::COLS / WORD;
+    static constexpr u32 EACH = (MOST + THREADS - 1) / THREADS, LOADS = EACH < 32 ? EACH : 32;
+    const Elem* from;
+    u32 count;
+    Words<Elem> all;
+    u32 x[LOADS];
+
+    __device__ WordCopy(const Elem* from, int products)
+        : from(from), count(products * Shared::ROWS * Shared::COLS), all(from, count) {
+        load(threadIdx.x);
+    }
+    __device__ void load(u32 base) {
+        const u32* source = (const u32*)(from + all.head);
+#pragma unroll
+        for (u32 u = 0; u < LOADS; ++u)
+            x[u] = base + u * THREADS < all.words ? __ldg(source + base + u * THREADS) : 0;
+    }
+    __device__ void store(Elem* shared) {
+        for (u32 base = threadIdx.x; base < all.words;) {
+#pragma unroll
+            for (u32 u = 0; u < LOADS; ++u)
+                if (base + u * THREADS < all.words)
+                    for_each_of_word<Elem, Shared::COLS, Shared::LD>(
+                        all.head + (base + u * THREADS) * WORD,
+                        [&](u32 e, u32 y) { shared[y] = (Elem)(x[u] >> (8 * sizeof(Elem) * e)); });
+            base += LOADS * THREADS;
+            if (EACH > LOADS) load(base);
+        }
+        for (u32 x = threadIdx.x; x < all.head; x += THREADS) store_one(shared, x);
+        for (u32 x = all.end + threadIdx.x; x < count; x += THREADS) store_one(shared, x);
+    }
+    __device__ void store_one(Elem* shared, u32 x) { shared[spread<Shared::COLS, Shared::LD>(x)] = __ldg(from + x); }
+};
+
 /* The elements after the end of every row of COLS, up to a whole chunk. */
 template <class Shared, int THREADS, class Elem>
 __device__ inline void clear_tails(Elem* shared, u32 rows) {
@@ -218,7 +282,10 @@ struct OperandCopy {
     static constexpr int SIZE = Shared::ROWS * Shared::COLS, PIECE = power_of_two(8, Shared::COLS * sizeof(Elem));
     static constexpr bool IN_UNITS = Op::SOURCE == CONTIGUOUS && PIECE < 4;
     typedef typename Either<PIECE % 2 == 0, u16, unsigned char>::Type Unit;
-    typename Either<IN_UNITS, RowCopy<Shared, Unit, THREADS, Elem>, NoCopy>::Type units;
+    static constexpr int UNITS = Shared::COLS * sizeof(Elem) / sizeof(Unit);
+    static constexpr bool ROWWISE = UNITS < 4 || RowThreads<UNITS, THREADS>::FULL;
+    typedef typename Either<ROWWISE, RowCopy<Shared, Unit, THREADS, Elem>, WordCopy<Shared, THREADS, Elem>>::Type Copy;
+    typename Either<IN_UNITS, Copy, NoCopy>::Type units;
     Elem* shared;
     int products;
 
@@ -242,7 +309,7 @@ struct OperandCopy {
 
     __device__ void end() {
         units.store(shared);
-        if (Op::SOURCE == CONTIGUOUS && Op::LAYOUT == K_MAJOR && !Shared::WHOLE && !IN_UNITS)
+        if (Op::SOURCE == CONTIGUOUS && Op::LAYOUT == K_MAJOR && !Shared::WHOLE && !(IN_UNITS && ROWWISE))
             clear_tails<Shared, THREADS>(shared, products * Shared::ROWS);
     }
 };
@@ -299,7 +366,9 @@ struct Fragments {
             if constexpr (PAIRED) split(f);
         }
     }
-    __device__ u32 at(int row, int chunk) const { return address + row * (Shared::CHUNKS * 16) + (chunk ^ swizzle) * 16; }
+    __device__ u32 at(int row, int chunk) const {
+        return address + row * (Shared::CHUNKS * 16) + (chunk ^ swizzle) * 16;
+    }
 
     /* Pairs of bytes of two k each to words of four k: even rows (columns), and odd ones. */
     __device__ static void split(u32 (&f)[4]) {
@@ -402,7 +471,24 @@ struct StagedResult {
     }
 };
 
-/* Adjacent rows of C from rows that are LD apart. */
+/* `count` adjacent elements of C from rows of COLS that are LD apart, in words. */
+template <int COLS, int LD, int THREADS, class Out>
+__device__ inline void store_adjacent(Out* to, const Out* shared, u32 count) {
+    Words<Out> all(to, count);
+#pragma unroll 4
+    for (u32 index = threadIdx.x; index < all.words; index += THREADS) {
+        u32 word = 0, x = all.head + index * all.WORD;
+        if constexpr (COLS % all.WORD == 0)
+            word = *(const u32*)(shared + spread<COLS, LD>(x));
+        else
+            for_each_of_word<Out, COLS, LD>(x, [&](u32 e, u32 y) { word |= (u32)shared[y] << (8 * sizeof(Out) * e); });
+        *(u32*)(to + x) = word;
+    }
+    for (u32 x = threadIdx.x; x < all.head; x += THREADS) to[x] = shared[spread<COLS, LD>(x)];
+    for (u32 x = all.end + threadIdx.x; x < count; x += THREADS) to[x] = shared[spread<COLS, LD>(x)];
+}
+
+/* The same of odd rows, a row a warp. */
 template <int COLS, int LD, int THREADS, class Out>
 __device__ inline void store_rows(Out* to, const Out* shared, u32 rows) {
     typedef RowThreads<COLS, THREADS> Threads;
@@ -415,7 +501,7 @@ __device__ inline void store_rows(Out* to, const Out* shared, u32 rows) {
                     shared[row * LD + Threads::col(0) + p * Threads::LANES];
 }
 
-/* Epilogue through shared memory: C goes out in vectors, or element by element. */
+/* Epilogue through shared memory: C goes out in vectors, in words or element by element. */
 template <class Y, class S, class Staged, bool ALL, int THREADS, class Pieces>
 __device__ inline void store_staged(const Call& p, typename Y::Out* staged, i64 first, int products, bool active,
                                     int product, Pieces pieces) {
@@ -429,17 +515,20 @@ __device__ inline void store_staged(const Call& p, typename Y::Out* staged, i64 
         });
     __syncthreads();
     Out* c = (Out*)p.c + first * SIZE;
+    constexpr bool ROWWISE = S::N % 2 != 0 && RowThreads<S::N, THREADS>::FULL;
     if constexpr (Staged::WHOLE)
         for (u32 x = threadIdx.x * Staged::VECTOR; x < products * SIZE; x += THREADS * Staged::VECTOR)
             __stwb((uint4*)(c + x), *(const uint4*)(staged + Staged::place(x)));
-    else
+    else if constexpr (ROWWISE)
         store_rows<S::N, Staged::LD, THREADS>(c, staged, products * S::M);
+    else
+        store_adjacent<S::N, Staged::LD, THREADS>(c, staged, products * SIZE);
 }
 
 /* --- the kernel --- */
 
-/* CONTIGUOUS_C: the batch of C is one 16-byte aligned range without gaps. It is stored from registers where its rows are
- * whole sectors (32 bytes) that a lane's neighbours fill in the same store, else staged in shared memory. */
+/* CONTIGUOUS_C: the batch of C is one 16-byte aligned range without gaps. It is stored from registers where its rows
+ * are whole sectors (32 bytes) that a lane's neighbours fill in the same store, else staged in shared memory. */
 template <class Y, class S, class T, class A, class B, bool CONTIGUOUS_C>
 __global__ void __launch_bounds__((Block<S, T>::THREADS)) batched_mma(const __grid_constant__ Call p) {
     typedef typename Y::Elem Elem;
