@@ -147,8 +147,8 @@ def rendered(page: str) -> str:
         "",
         *batched(document),
         "",
-        "`torch.bmm` gives bfloat16 for bfloat16 and moves fewer bytes than are counted for it. CuPy and PyTorch have no "
-        "int8; cuBLAS itself takes multiples of 4.",
+        "`torch.bmm` gives bfloat16 for bfloat16 and moves fewer bytes than are counted for it. CuPy and PyTorch have "
+        "no int8; cuBLAS itself takes multiples of 4.",
         "",
         f"![bytes per second by size](../benchmarks/results/{PICTURE})",
         "",
