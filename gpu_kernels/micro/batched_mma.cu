@@ -24,18 +24,6 @@
 
 /* --- the instructions --- */
 
-/* bf16 in, bf16 out, accumulated in f32 and rounded once. */
-struct BF16 {
-    typedef u16 Elem, Out;
-    typedef float Acc;
-    __device__ static Out result(Acc x) {
-        u16 bits;
-        asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
-        return bits;
-    }
-    __device__ static u32 bits(const Out* x, int w) { return F16::bits(x, w); }
-};
-
 /* d (16 x 8) += A (16 x 32 bytes of k) B (32 bytes of k x 8). A lane has rows lane / 4 and lane / 4 + 8 of d, and of
  * each the columns lane % 4 * 2 and the next. */
 #define PYSIMD_MMA(SHAPE, TYPES, CONSTRAINT)                                                                           \
@@ -46,10 +34,6 @@ struct BF16 {
 template <class Y>
 __device__ inline void mma(float (&d)[4], const u32* a, const u32* b) {
     PYSIMD_MMA("m16n8k16", "f32.f16.f16.f32", "f");
-}
-template <>
-__device__ inline void mma<BF16>(float (&d)[4], const u32* a, const u32* b) {
-    PYSIMD_MMA("m16n8k16", "f32.bf16.bf16.f32", "f");
 }
 template <>
 __device__ inline void mma<BF16F32>(float (&d)[4], const u32* a, const u32* b) {
