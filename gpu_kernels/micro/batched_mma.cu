@@ -485,6 +485,18 @@ __device__ inline void store_rows(Out* to, const Out* shared, u32 rows) {
                     shared[row * LD + Threads::col(0) + p * Threads::LANES];
 }
 
+/* The C of `products` products: rows of whole chunks in vectors. */
+template <class Staged, int M, int N, int THREADS, class Out>
+__device__ inline void store_range(Out* c, const Out* staged, int products) {
+    if constexpr (Staged::WHOLE)
+        for (u32 x = threadIdx.x * Staged::VECTOR; x < products * M * N; x += THREADS * Staged::VECTOR)
+            __stwb((uint4*)(c + x), *(const uint4*)(staged + Staged::place(x)));
+    else if constexpr (N % 2 != 0 && RowThreads<N, THREADS>::FULL)
+        store_rows<N, Staged::LD, THREADS>(c, staged, products * M);
+    else
+        store_adjacent<N, Staged::LD, THREADS>(c, staged, products * M * N);
+}
+
 /* Epilogue through shared memory: C goes out in vectors, in words or element by element. */
 template <class Y, class S, class Staged, bool ALL, int THREADS, class Pieces>
 __device__ inline void store_staged(const Call& p, typename Y::Out* staged, i64 first, int products, bool active,
@@ -499,14 +511,7 @@ __device__ inline void store_staged(const Call& p, typename Y::Out* staged, i64 
         });
     __syncthreads();
     Out* c = (Out*)p.c + first * SIZE;
-    constexpr bool ROWWISE = S::N % 2 != 0 && RowThreads<S::N, THREADS>::FULL;
-    if constexpr (Staged::WHOLE)
-        for (u32 x = threadIdx.x * Staged::VECTOR; x < products * SIZE; x += THREADS * Staged::VECTOR)
-            __stwb((uint4*)(c + x), *(const uint4*)(staged + Staged::place(x)));
-    else if constexpr (ROWWISE)
-        store_rows<S::N, Staged::LD, THREADS>(c, staged, products * S::M);
-    else
-        store_adjacent<S::N, Staged::LD, THREADS>(c, staged, products * SIZE);
+    store_range<Staged, S::M, S::N, THREADS>(c, staged, products);
 }
 
 /* --- the kernel --- */

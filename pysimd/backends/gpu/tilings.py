@@ -30,8 +30,8 @@ ENOUGH_WARPS = 12
 """Resident warps that hide latency."""
 
 
-MMA_SIDE, MMA_WARPS = 16, 4
-"""Of the tensor cores: rows and columns of a fragment, and warps of a block of several products."""
+MMA_SIDE, MMA_WARPS, MMA_BYTES = 16, 4, 40 << 10
+"""Of the tensor cores: rows and columns of a fragment; warps of a block of several products, and their bytes."""
 
 MMA_TILES, MMA_MANY = 9, 36
 """Fragments of C that a warp has at most, eight accumulators each; with more of them in a product, twice as many, so
@@ -61,7 +61,9 @@ def mma_tiling(m: int, n: int, k: int) -> tuple[int, int, int]:
         return -(-down // tile[0]) * -(-across // tile[1])
 
     tm, tn = min(tiles, key=lambda tile: (warps(tile) * (4 * sum(tile) + 7 * math.prod(tile)), -tile[1]))
-    return MMA_SIDE * tm, MMA_SIDE * tn, max(1, MMA_WARPS // warps((tm, tn)))
+    bytes_each = max(2 * (m * k + k * n), 4 * m * n)  # of any types: a block's products are few where they are large
+    products = min(MMA_WARPS // warps((tm, tn)), MMA_BYTES // max(1, bytes_each))
+    return MMA_SIDE * tm, MMA_SIDE * tn, max(1, products)
 
 
 def _small(types: str, m: int, n: int, k: int) -> tuple[int, int, int]:
