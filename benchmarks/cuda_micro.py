@@ -26,10 +26,7 @@ from statistics import median
 from typing import Any
 
 import cupy
-import numpy as np
 import record
-from cupy.cuda.device import get_cublas_handle
-from cupy_backends.cuda.libs import cublas
 from pysimd.gpu_kernels import table
 
 import pysimd
@@ -112,21 +109,7 @@ def peers(types: str, a, b, out) -> dict[str, Any]:
         x, y = (torch.from_dlpack(dtypes.widened(v, "float32")).bfloat16() for v in (a, b))
         z = torch.empty((*a.shape[:-1], b.shape[-1]), dtype=x.dtype, device=x.device)
         found["torch"] = lambda: torch.bmm(x, y, out=z)
-    if types == "i8i32" and not any(x % 4 for x in (*a.shape[-2:], b.shape[-1])):
-        found["cublas"] = partial(cublas_int8, a, b, cupy.empty_like(out))
     return found
-
-
-def cublas_int8(a, b, out) -> None:
-    """A batch by cuBLAS, which takes multiples of 4; neither CuPy nor PyTorch has a function for it. cuBLAS is
-    column-major: it computes the transposed products."""
-    (m, k), n, (int8, int32, in_int32) = a.shape[-2:], b.shape[-1], (3, 10, 72)
-    factors = np.array([1, 0], np.int32)
-    alpha, beta = factors.ctypes.data, factors.ctypes.data + 4
-    # fmt: off
-    cublas.gemmStridedBatchedEx(get_cublas_handle(), 0, 0, n, m, k, alpha, b.data.ptr, int8, n, k * n, a.data.ptr, int8,
-                                k, m * k, beta, out.data.ptr, int32, n, m * n, len(a), in_int32, -1)
-    # fmt: on
 
 
 def checked(types: str, a, b, out) -> bool:

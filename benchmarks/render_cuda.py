@@ -15,7 +15,7 @@ from pysimd.report.axes import Axis, label
 from pysimd.report.drawing import Dot, Drawing, Line, Shape, Text, stacked
 
 PICTURE = "cuda_batched_h200.svg"
-LINES = {"pysimd": "pysimd", "cupy": "cuBLAS by CuPy", "cublas": "cuBLAS", "torch": "torch.bmm"}
+LINES = {"pysimd": "pysimd", "cupy": "cupy.matmul", "torch": "torch.bmm"}
 PAGE = record.ROOT / "docs" / "cuda.md"
 
 
@@ -32,11 +32,9 @@ def batched(document: dict[str, Any]) -> list[str]:
     lines = []
     for row in document["batched"]:
         gain = f"{row['over_best_peer']:.1f}" if row["over_best_peer"] else ""
-        rates = (
-            rate(row, name) for name in ("pysimd", "cupy" if "cublas" not in row["tb_per_s"] else "cublas", "torch")
-        )
+        rates = (rate(row, name) for name in ("pysimd", "cupy", "torch"))
         lines.append([row["types"], f"{row['size']}x{row['size']}", *rates, gain])
-    return record.table(["types", "product", "pysimd", "cuBLAS", "torch.bmm", "times the best peer"], lines)
+    return record.table(["types", "product", "pysimd", "cupy.matmul", "torch.bmm", "times the best peer"], lines)
 
 
 def picture(document: dict[str, Any]) -> Drawing:
@@ -147,8 +145,7 @@ def rendered(page: str) -> str:
         "",
         *batched(document),
         "",
-        "`torch.bmm` gives bfloat16 for bfloat16 and moves fewer bytes than are counted for it. CuPy and PyTorch have "
-        "no int8; cuBLAS itself takes multiples of 4.",
+        "`torch.bmm` gives bfloat16 for bfloat16 and moves fewer bytes than are counted for it. Neither peer has int8.",
         "",
         f"![bytes per second by size](../benchmarks/results/{PICTURE})",
         "",
