@@ -34,7 +34,7 @@ from pysimd import dtypes
 from pysimd.backends.cuda.dispatch import Way, choose
 from pysimd.backends.cuda.implementation import INSTANCES
 from pysimd.backends.gpu import rungs as gpu_rungs
-from pysimd.backends.gpu.tilings import tiling
+from pysimd.backends.gpu.tilings import mma_tiling, tiling
 from pysimd.bench import cuda_peaks, cuda_tiles, timing
 from pysimd.bench.cuda_peaks import PeakLoop, Work
 from pysimd.bench.data import random_array
@@ -51,11 +51,11 @@ ARRAY_BYTES = 1_200_000_000
 SIZES = {
     "f32": (3, 4, 5, 6, 7, 8, 12, 13, 16, 20, 24, 31, 32, 33, 36, 40, 48, 56, 63, 64, 65, 80, 96, 112, 128, 192, 256),
     "f64": (3, 4, 6, 8, 12, 16, 32, 33, 36, 40, 48),
-    "f16": (3, 4, 6, 8, 12, 16, 32),
-    "bf16f32": (4, 8, 16, 32),
-    "i8i32": (3, 4, 6, 8, 12, 16, 32),
+    "f16": (3, 4, 6, 8, 12, 16, 20, 24, 31, 32, 33, 40, 48, 63, 64, 65, 80, 96, 112, 127, 128),
+    "bf16f32": (4, 8, 16, 24, 32, 33, 48, 64, 65, 80, 96, 112, 128),
+    "i8i32": (3, 4, 6, 8, 12, 16, 20, 24, 31, 32, 33, 40, 48, 64, 65, 80, 96, 112, 128),
 }
-SHAPES = {"f32": 40, "f64": 10}
+SHAPES = {"f32": 40, "f64": 10, "f16": 20}
 """How many random shapes."""
 
 SHAPES_SEED, SHAPES_RANGE, SHAPES_BYTES = 14, (4, 256), 600_000_000
@@ -107,7 +107,7 @@ def peers(types: str, a, b, out) -> dict[str, Any]:
     if types == "bf16f32" and torch is not None:
         # The result of torch.bmm is bfloat16: it moves fewer bytes than are counted for it.
         x, y = (torch.from_dlpack(dtypes.widened(v, "float32")).bfloat16() for v in (a, b))
-        z = torch.empty_like(x)
+        z = torch.empty((*a.shape[:-1], b.shape[-1]), dtype=x.dtype, device=x.device)
         found["torch"] = lambda: torch.bmm(x, y, out=z)
     return found
 
@@ -158,6 +158,7 @@ def batched_row(types: str, m: int, n: int, k: int, array_bytes: int) -> dict[st
     shown = "  ".join(f"{name} {rate:.2f}" for name, rate in rates.items())
     record.progress(f"{types} {m} x {n} x {k}  TB/s  {shown}  {'' if holds else 'WRONG'}")
     choice = choose(types, m, n, k, batch)
+    tile = {Way.BATCHED: partial(tiling, types), Way.BATCHED_MMA: mma_tiling}.get(choice.way)
     row = {
         "types": types,
         "m": m,
@@ -165,7 +166,7 @@ def batched_row(types: str, m: int, n: int, k: int, array_bytes: int) -> dict[st
         "k": k,
         "batch": batch,
         "computed_by": choice.name or choice.way.name.lower(),
-        "tile": tiling(types, m, n, k) if choice.way is Way.BATCHED else None,
+        "tile": tile(m, n, k) if tile else None,
         "within_bound": holds,
         "tb_per_s": rates,
         "over_best_peer": rates["pysimd"] / best if best else None,
@@ -301,8 +302,14 @@ SECTIONS = {
 def main() -> None:
     parser = record.parser(__doc__)
     parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=list(SECTIONS), metavar="SECTION")
+    parser.add_argument(
+        "--types", nargs="+", choices=SIZES, default=list(SIZES), metavar="TYPES", help="of the batches"
+    )
     options = parser.parse_args()
     record.need_cuda(parser)
+    for table_of in (SIZES, SHAPES):
+        for types in set(table_of) - set(options.types):
+            del table_of[types]
     machine = record.gpu() | {"torch": getattr(torch, "__version__", None)}
     record.write(machine, options.out, **{name: SECTIONS[name]() for name in options.sections})
 

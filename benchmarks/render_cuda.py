@@ -1,7 +1,7 @@
 """Make the tables of docs/cuda.md from recorded results: ``python benchmarks/render_cuda.py``.
 
 Reads benchmarks/results/cuda_micro_h200.json (made by ``python benchmarks/cuda_micro.py --out ...``); writes the text
-between the markers ``bench:begin`` and ``bench:end`` of docs/cuda.md.
+between the markers ``bench:begin`` and ``bench:end`` of docs/cuda.md, and cuda_batched_h200.svg beside the figures.
 """
 
 from __future__ import annotations
@@ -11,6 +11,11 @@ from typing import Any
 
 import record
 
+from pysimd.report.axes import Axis, label
+from pysimd.report.drawing import Dot, Drawing, Line, Shape, Text, stacked
+
+PICTURE = "cuda_batched_h200.svg"
+LINES = {"pysimd": "pysimd", "cupy": "cupy.matmul", "torch": "torch.bmm"}
 PAGE = record.ROOT / "docs" / "cuda.md"
 
 
@@ -30,6 +35,46 @@ def batched(document: dict[str, Any]) -> list[str]:
         rates = (rate(row, name) for name in ("pysimd", "cupy", "torch"))
         lines.append([row["types"], f"{row['size']}x{row['size']}", *rates, gain])
     return record.table(["types", "product", "pysimd", "cupy.matmul", "torch.bmm", "times the best peer"], lines)
+
+
+def picture(document: dict[str, Any]) -> Drawing:
+    """Bytes per second of square batches, a panel for each types family."""
+    rows = document["batched"]
+    families = dict.fromkeys(row["types"] for row in rows)
+    roof = document["peaks"]["copy_tb_per_s"]
+    return stacked(
+        [panel(types, [row for row in rows if row["types"] == types], roof) for types in families], columns=2
+    )
+
+
+def panel(types: str, rows: list[dict[str, Any]], roof: float) -> Drawing:
+    """Curves of one family below the bandwidth of a copy; m = n = k along a logarithmic axis."""
+    width, height, left, right, top, bottom = 470, 330, 48, 455, 52, 270
+    sizes = [row["size"] for row in rows]
+    x, y = Axis(min(sizes), max(sizes), left, right, logarithmic=True), Axis(0, 5, bottom, top)
+    shapes: list[Shape] = [Text(12, 20, f"{types}: A, B and C of batches, TB/s", kind="title")]
+    for value in range(6):
+        shapes += [
+            Line("grid", ((left, y.at(value)), (right, y.at(value)))),
+            Text(left - 6, y.at(value) + 4, str(value), "end"),
+        ]
+    for size in (4, 8, 16, 32, 64, 128, 256):
+        if min(sizes) <= size <= max(sizes):
+            shapes.append(Text(x.at(size), bottom + 17, label(size), "middle"))
+    shapes += [Line("far", ((left, y.at(roof)), (right, y.at(roof)))), Text(right, y.at(roof) - 5, "a copy", "end")]
+    at = left
+    for i, (name, said) in enumerate(LINES.items()):
+        found = [(row["size"], row["tb_per_s"][name]) for row in rows if name in row["tb_per_s"]]
+        if found:
+            points = tuple((x.at(size), y.at(speed)) for size, speed in found)
+            shapes.append(Line(f"roof-{i}", points))
+            shapes += [
+                Dot(f"disc-{i}", *point, 2.5, f"{said}, {size}: {speed:.2f} TB/s")
+                for point, (size, speed) in zip(points, found, strict=True)
+            ]
+            shapes += [Line(f"roof-{i}", ((at, height - 20), (at + 16, height - 20))), Text(at + 21, height - 16, said)]
+            at += 40 + Text(0, 0, said).box.right
+    return Drawing("roof", width, height, tuple(shapes))
 
 
 def shapes(document: dict[str, Any]) -> list[str]:
@@ -102,6 +147,8 @@ def rendered(page: str) -> str:
         "",
         "`torch.bmm` gives bfloat16 for bfloat16 and moves fewer bytes than are counted for it. Neither peer has int8.",
         "",
+        f"![bytes per second by size](../benchmarks/results/{PICTURE})",
+        "",
         *shapes(document),
         "Small batches of float32, microseconds per call from Python, many calls in a row:",
         "",
@@ -124,6 +171,7 @@ def rendered(page: str) -> str:
 
 def main() -> None:
     PAGE.write_text(rendered(PAGE.read_text()))
+    record.draw({PICTURE: picture(record.read("cuda_micro_h200"))})
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ loaded from the arrays". Plain data: nothing here needs CuPy.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 REQUIRES = ("sm_75", "sm_80")
 
@@ -111,6 +112,13 @@ BATCHED_LARGER = {
 }
 """What ``matmul`` gives to batched.cu beyond that on CUDA devices. Of larger ones, some (m, n, k) are slower than with
 cuBLAS: f32 of 115, 115, 115 had 0.92 times its speed, 128, 128, 8 0.83; f64 of 50, 50, 50 0.55, 16, 64, 64 0.83."""
+MMA_FROM = {"f16": 20**3, "bf16f32": 22**3, "i8i32": 29**3}
+"""What ``matmul`` gives to batched_mma.cu: the types families, and m*n*k below which batched.cu is ahead of it where it
+takes a product on every GPU."""
+
+MMA_LEAST, MMA_MOST = 9, 128
+"""m and n below which batched.cu takes such a product, and the largest m, n and k."""
+
 BATCHED_SHARED_BYTES = 48 << 10
 """The most static shared memory of a block."""
 
@@ -120,12 +128,17 @@ class Batched:
     """An instance of batched.cu.
 
     Attributes:
+        source: the file, whose kernel has its name.
+        requires: what it needs of a device.
         tm, tn: rows and columns of the tile of C that a thread computes.
         products: products of a block.
         a, b: how a batch of the operand lies in memory: CONTIGUOUS, STRIDED or BROADCAST (batched.cu).
         a_transposed, b_transposed: the operand is stored column by column.
         whole: the batch of C is one contiguous, 16-byte aligned range of memory.
     """
+
+    source: ClassVar[str] = BATCHED
+    requires: ClassVar[str] = "sm_75"
 
     types: str
     m: int
@@ -147,12 +160,16 @@ class Batched:
         parameters = (
             BATCHED_TYPES[self.types],
             f"Shape<{self.m}, {self.n}, {self.k}>",
-            f"ThreadTile<{self.tm}, {self.tn}, {self.products}>",
+            self.tile,
             f"Operand<{self.a}, {layout_a}>",
             f"Operand<{self.b}, {layout_b}>",
             _cpp(self.whole),
         )
-        return f"batched<{', '.join(parameters)}>"
+        return f"{self.source.removesuffix('.cu')}<{', '.join(parameters)}>"
+
+    @property
+    def tile(self) -> str:
+        return f"ThreadTile<{self.tm}, {self.tn}, {self.products}>"
 
     @property
     def lanes(self) -> int:
@@ -163,9 +180,31 @@ class Batched:
         return -(-self.products * self.lanes // 32) * 32
 
 
+@dataclass(frozen=True)
+class BatchedMma(Batched):
+    """An instance of batched_mma.cu: ``tm`` and ``tn`` are those of the tile of a warp, multiples of 16."""
+
+    source: ClassVar[str] = "batched_mma.cu"
+    requires: ClassVar[str] = "sm_80"
+
+    @property
+    def tile(self) -> str:
+        return f"WarpTile<{self.tm // 16}, {self.tn // 16}, {self.products}>"
+
+    @property
+    def lanes(self) -> int:
+        return 32 * super().lanes
+
+
 def batched_any(types: str) -> str:
     """The template instance of batched_any.cu for a types family."""
     return f"batched_any<{BATCHED_TYPES[types]}>"
+
+
+def wmma(types: str) -> tuple[Kernel, str]:
+    """The row for tiles of a types family on tensor cores, and its instance for any operands."""
+    row = next(row for row in KERNELS if row.form == "wmma" and row.types in (types, f"{types}f32"))
+    return row, entry(row, "", "", True, False).replace(row.types.upper(), types.upper(), 1)
 
 
 def _cpp(value: bool) -> str:

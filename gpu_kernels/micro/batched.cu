@@ -17,36 +17,15 @@
  * smem      PRODUCTS*(M + N)*K*A_BYTES bytes; more where ranges do not fill their vectors, or where a C staged in
  *           the same memory is larger. Dynamic where that is more than every device has
  */
-#include "call.cuh"
-#include "types.cuh"
-#include "memory.cuh"
+#include "batched.cuh"
 #include "int8.cuh"
 
 /* --- the parameters of an instance --- */
-
-template <int M_, int N_, int K_>
-struct Shape {
-    static constexpr int M = M_, N = N_, K = K_;
-};
 
 /* TM x TN elements of C a thread, PRODUCTS products a block. */
 template <int TM_, int TN_, int PRODUCTS_>
 struct ThreadTile {
     static constexpr int TM = TM_, TN = TN_, PRODUCTS = PRODUCTS_;
-};
-
-/* How a batch of an operand lies in global memory. */
-enum Source {
-    CONTIGUOUS, /* one 16-byte aligned range without gaps */
-    STRIDED,    /* any strides, loaded element by element */
-    BROADCAST,  /* any strides, one matrix for all products */
-};
-
-/* LAYOUT is K_MAJOR or MN_MAJOR (memory.cuh). */
-template <Source SOURCE_, Layout LAYOUT_>
-struct Operand {
-    static constexpr Source SOURCE = SOURCE_;
-    static constexpr Layout LAYOUT = LAYOUT_;
 };
 
 /* --- what follows from them --- */
@@ -58,25 +37,21 @@ struct Block {
     static constexpr int THREADS = (T::PRODUCTS * LANES + 31) / 32 * 32;
 };
 
-/* COUNT adjacent elements of each block in global memory, and their place in shared memory. Where COUNT is no multiple
- * of a 16-byte vector, a block's elements begin up to VECTOR - 1 after a 16-byte boundary; in shared memory they begin as
- * many after one. */
-template <class Elem, int COUNT>
-struct Range {
-    static constexpr int VECTOR = 16 / sizeof(Elem);
-    static constexpr bool SHIFTED = COUNT % VECTOR != 0;
-    static constexpr int SIZE = SHIFTED ? (COUNT / VECTOR + 2) * VECTOR : COUNT;
-    __device__ static int shift(i64 first) { return SHIFTED ? (int)((u32)first % VECTOR) : 0; }
-};
-
 /* An operand of R x K elements (R is m of A, n of B) in shared memory: ROWS x COLS elements a product, the products
  * without a gap, as in global memory. Padding against bank conflicts makes the asynchronous copy slower than the
  * conflicts would: 3.8 against 4.37 TB/s for 4x4 on an H200. */
-template <class Elem, class Op, int R_, int K, int PRODUCTS>
+template <class Elem, class Op, int R_, int K, int PRODUCTS, bool B = false>
 struct SharedOperand {
     static constexpr Layout LAYOUT = Op::LAYOUT;
     static constexpr int R = R_, ROWS = LAYOUT == K_MAJOR ? R : K, COLS = LAYOUT == K_MAJOR ? K : R;
     static constexpr int LD = COLS, STRIDE = ROWS * COLS, STORED = Op::SOURCE == BROADCAST ? 1 : PRODUCTS;
+    /* The columns of a transposed B that the lanes of a warp read would be on the same banks. */
+    static constexpr int VECTOR = 16 / sizeof(Elem);
+    static constexpr bool SWIZZLED = B && LAYOUT == K_MAJOR && Op::SOURCE == CONTIGUOUS && ROWS > 32 &&
+                                     COLS % VECTOR == 0 && (PRODUCTS == 1 || ROWS % 8 == 0);
+    typedef Swizzle<SWIZZLED ? COLS / VECTOR : 1> Place;
+    __device__ static int place(int x) { return SWIZZLED ? (int)Place::chunk(x / VECTOR) * VECTOR + x % VECTOR : x; }
+    __device__ static int in_row(int row, int col) { return SWIZZLED ? col ^ (int)Place::of_row(row) * VECTOR : col; }
     typedef Range<Elem, STRIDE * STORED> Elements;
     static constexpr int SIZE = Elements::SIZE;
     /* Elements between a 16-byte boundary and product `first`, the first of the block. */
@@ -90,63 +65,6 @@ struct ThreadPosition {
 };
 
 /* --- operands from global to shared memory --- */
-
-__device__ inline void copy16(void* shared, const void* global) {
-#if __CUDA_ARCH__ >= 800
-    u32 to = (u32)__cvta_generic_to_shared(shared);
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
-#else
-    *(uint4*)shared = __ldg((const uint4*)global);
-#endif
-}
-__device__ inline void wait_copies() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
-
-/* Applies `one` to the elements, and `vector` to the first elements of 16-byte vectors, of `count` adjacent elements that
- * begin `shift` after a 16-byte boundary. */
-template <int VECTOR, int THREADS, class One, class Vector>
-__device__ inline void for_each_vector(int count, int shift, One one, Vector vector) {
-    int head = shift ? min(count, VECTOR - shift) : 0, vectors = (count - head) / VECTOR;
-    for (int x = threadIdx.x; x < vectors; x += THREADS) vector(head + x * VECTOR);
-    for (int x = threadIdx.x; x < head; x += THREADS) one(x);
-    for (int x = head + vectors * VECTOR + threadIdx.x; x < count; x += THREADS) one(x);
-}
-
-/* `products` products of SIZE adjacent elements, of the PRODUCTS that a full block has. */
-template <int SIZE, int PRODUCTS, int THREADS, class Elem>
-__device__ inline void copy_contiguous(Elem* shared, const Elem* from, int products, int shift) {
-    constexpr int VECTOR = 16 / sizeof(Elem), ALL = PRODUCTS * SIZE;
-    if (products == PRODUCTS && ALL % VECTOR == 0) {
-#pragma unroll
-        for (int x0 = 0; x0 < ALL / VECTOR; x0 += THREADS) {
-            int x = (x0 + threadIdx.x) * VECTOR;
-            if (x0 + THREADS > ALL / VECTOR && x >= ALL) break;
-            copy16(shared + x, from + x);
-        }
-    } else if constexpr (ALL % VECTOR == 0) {
-        for (int x = threadIdx.x; x < products * SIZE; x += THREADS) shared[x] = __ldg(from + x);
-    } else {
-        for_each_vector<VECTOR, THREADS>(
-            products * SIZE, shift, [&](int x) { shared[x] = __ldg(from + x); },
-            [&](int x) { copy16(shared + x, from + x); });
-    }
-}
-
-/* One element; asynchronous where cp.async has its size. */
-template <class Elem>
-__device__ inline void copy_element(Elem* shared, const Elem* global) {
-#if __CUDA_ARCH__ >= 800
-    if constexpr (sizeof(Elem) >= 4) {
-        u32 to = (u32)__cvta_generic_to_shared(shared);
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(sizeof(Elem)) : "memory");
-        return;
-    }
-#endif
-    *shared = __ldg(global);
-}
 
 /* `products` products of ROWS x COLS elements with strides; `offset` gives the first element of each. */
 template <int ROWS, int COLS, int THREADS, class Elem, class Offset>
@@ -172,7 +90,8 @@ __device__ inline void load_operand(Elem* shared, const Elem* from, i64 r_stride
                                     Offset offset) {
     if constexpr (Op::SOURCE == CONTIGUOUS)
         copy_contiguous<Shared::STRIDE, Shared::STORED, THREADS>(shared, from + first * Shared::STRIDE, products,
-                                                                 Shared::shift(first));
+                                                                 Shared::shift(first),
+                                                                 [](int x) { return Shared::place(x); });
     else
         copy_strided<Shared::ROWS, Shared::COLS, THREADS>(
             shared, from, Op::LAYOUT == K_MAJOR ? r_stride : k_stride, Op::LAYOUT == K_MAJOR ? k_stride : r_stride,
@@ -181,13 +100,6 @@ __device__ inline void load_operand(Elem* shared, const Elem* from, i64 r_stride
 }
 
 /* --- fragments from shared memory to registers --- */
-
-/* Largest power of two up to `most` that divides all of these. */
-__device__ constexpr int power_of_two(int most, int a, int b = 0, int c = 0) {
-    int v = most;
-    while (v > 1 && (a % v || b % v || c % v)) v /= 2;
-    return v;
-}
 
 /* N adjacent elements from shared memory, aligned to N of them. */
 template <class Y, int N>
@@ -225,7 +137,8 @@ __device__ inline void read_fragment(typename Y::Acc (&f)[T][KU], const typename
         for (int t = 0; t < T; ++t) {
             int row = EDGE ? min(r0 + t, Shared::R - 1) : r0 + t;
 #pragma unroll
-            for (int u = 0; u < KU; u += V) read_shared<Y, V>(&f[t][u], s + row * Shared::LD + k0 + u);
+            for (int u = 0; u < KU; u += V)
+                read_shared<Y, V>(&f[t][u], s + row * Shared::LD + Shared::in_row(row, k0 + u));
         }
     } else {
         constexpr int V = EDGE ? 1 : power_of_two(MOST, T, Shared::LD, Shared::STRIDE);
@@ -366,18 +279,6 @@ __device__ inline void store_direct(const Call& p, const typename Y::Acc (&acc)[
     }
 }
 
-/* The shared memory of a block: static up to what every device has, dynamic beyond. */
-template <int BYTES>
-__device__ inline unsigned char* shared_memory() {
-    if constexpr (BYTES <= 48 << 10) {
-        __shared__ __align__(16) unsigned char shared[BYTES];
-        return shared;
-    } else {
-        extern __shared__ __align__(16) unsigned char dynamic_shared[];
-        return dynamic_shared;
-    }
-}
-
 /* CONTIGUOUS_C: the batch of C is one 16-byte aligned range without gaps. */
 template <class Y, class S, class T, class A, class B, bool CONTIGUOUS_C>
 __global__ void __launch_bounds__((Block<S, T>::THREADS)) batched(const __grid_constant__ Call p) {
@@ -386,7 +287,7 @@ __global__ void __launch_bounds__((Block<S, T>::THREADS)) batched(const __grid_c
     constexpr int LANES = Block<S, T>::LANES, ACROSS = Block<S, T>::ACROSS, THREADS = Block<S, T>::THREADS;
     constexpr int TM = T::TM, TN = T::TN, PRODUCTS = T::PRODUCTS, K = S::K > 0 ? S::K : 1;
     typedef SharedOperand<Elem, A, S::M, K, PRODUCTS> SharedA;
-    typedef SharedOperand<Elem, B, S::N, K, PRODUCTS> SharedB;
+    typedef SharedOperand<Elem, B, S::N, K, PRODUCTS, true> SharedB;
     constexpr bool STAGED =
         CONTIGUOUS_C && (S::N % TN != 0 || S::N * sizeof(Out) % 16 != 0 || TN * sizeof(Out) % 16 != 0);
     constexpr int BYTES_IN = (SharedA::SIZE + SharedB::SIZE) * sizeof(Elem);

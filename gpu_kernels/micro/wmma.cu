@@ -79,8 +79,10 @@ __global__ void __launch_bounds__(32 * WARPS) wmma_tile(const __grid_constant__ 
             four[j] = Y::result(s);
         }
         if (p.c_vector && t.rows == SIDE && t.cols == SIDE) {
-            u32 w[4] = {Y::bits(four, 0), Y::bits(four, 1), Y::bits(four, 2), Y::bits(four, 3)};
-            store_words<16>(c + row * p.c_rs + col, w);
+            u32 w[sizeof(Out)]; /* four elements */
+#pragma unroll
+            for (int i = 0; i < (int)sizeof(Out); ++i) w[i] = Y::bits(four, i);
+            store_words<4 * sizeof(Out)>(c + row * p.c_rs + col, w);
         } else {
 #pragma unroll
             for (int j = 0; j < 4; ++j)

@@ -1,5 +1,5 @@
-"""batched.cu above 32 x 32: every shape and layout by the instance that is compiled for it. Needs a GPU, but for the
-choice."""
+"""batched.cu above 32 x 32, and batched_mma.cu: every shape and layout by the instance that is compiled for it. Needs a
+GPU, but for the choice."""
 
 import cuda_arrays
 import layouts
@@ -29,11 +29,31 @@ F32 = (
 )
 F32 += ((112, 2, 112), (128, 0, 9), (47, 127, 53), (127, 31, 98), (64, 16, 64), (34, 50, 38))
 F64 = ((33, 33, 33), (36, 36, 36), (48, 48, 48), (47, 41, 33), (37, 0, 40), (40, 3, 48))
-SHAPES = [("f32", *shape) for shape in F32] + [("f64", *shape) for shape in F64]  # m, k, n
-every_shape = pytest.mark.parametrize(("types", "m", "k", "n"), SHAPES)
-some_shapes = pytest.mark.parametrize(
-    ("types", "m", "k", "n"), [("f32", 33, 37, 35), ("f32", 96, 96, 96), ("f64", 34, 36, 39)]
+HALF = ((16, 24, 16), (32, 32, 32), (33, 33, 33), (64, 64, 64), (65, 66, 67), (128, 128, 128), (127, 127, 127))
+HALF += ((40, 0, 9), (7, 112, 96), (36, 18, 50))
+BF16 = ((24, 24, 24), (33, 34, 64), (96, 96, 96), (113, 8, 128))
+INT8 = (
+    (32, 32, 32),
+    (16, 36, 33),
+    (33, 33, 33),
+    (64, 64, 64),
+    (48, 80, 48),
+    (128, 128, 128),
+    (97, 20, 126),
+    (9, 0, 40),
 )
+SHAPES = [("f32", *shape) for shape in F32] + [("f64", *shape) for shape in F64]  # m, k, n
+SHAPES += [(types, *x) for types, shapes in (("f16", HALF), ("bf16f32", BF16), ("i8i32", INT8)) for x in shapes]
+every_shape = pytest.mark.parametrize(("types", "m", "k", "n"), SHAPES)
+SOME = [("f32", 33, 37, 35), ("f32", 96, 96, 96), ("f64", 34, 36, 39)]
+SOME += [
+    ("f16", 33, 37, 35),
+    ("f16", 32, 64, 48),
+    ("bf16f32", 48, 40, 34),
+    ("i8i32", 33, 37, 35),
+    ("i8i32", 32, 64, 48),
+]
+some_shapes = pytest.mark.parametrize(("types", "m", "k", "n"), SOME)
 
 
 @pytest.fixture
@@ -45,6 +65,10 @@ def compiled(monkeypatch):
 def operands(types, m, k, n, rng, batch):
     dtype = dtypes.dtype_of(dtypes.FAMILIES[types].a)
     return moderate(rng, dtype, (*batch, m, k)), moderate(rng, dtype, (*batch, k, n))
+
+
+def result_dtype(types):
+    return dtypes.dtype_of(dtypes.FAMILIES[types].c)
 
 
 @needs_gpu
@@ -67,7 +91,7 @@ class TestProducts:
     @pytest.mark.parametrize("layout", layouts.RESULTS, ids=lambda f: f.__name__)
     def test_out(self, types, m, k, n, layout, rng):
         a, b = operands(types, m, k, n, rng, (7,))
-        out = on_gpu(layout(np.full((7, m, n), 77, a.dtype)))
+        out = on_gpu(layout(np.full((7, m, n), 77, result_dtype(types))))
         assert pysimd.matmul(on_gpu(a), on_gpu(b), out=out) is out
         check(on_host(out), types, a, b)
 
@@ -85,14 +109,14 @@ class TestProducts:
         a, b = operands(types, m, k, n, rng, (5,))
         x, y, size = on_gpu(a), on_gpu(b), 5 * m * n
         for before in (64, 65):
-            room = cupy.full(size + 128, 77, a.dtype)
+            room = cupy.full(size + 128, 77, result_dtype(types))
             out = room[before : before + size].reshape(5, m, n)
             pysimd.matmul(x, y, out=out)
             check(on_host(out), types, a, b)
             assert (room[:before] == 77).all()
             assert (room[before + size :] == 77).all()
 
-    @some_shapes
+    @pytest.mark.parametrize(("types", "m", "k", "n"), [x for x in SOME if x[0] != "i8i32"])
     def test_nan_and_infinity(self, types, m, k, n, rng):
         a, b = operands(types, m, k, n, rng, (6,))
         a[0, 1, 2], b[1, 3, 4], a[2, 0, 0], a[5, m - 1, k - 1] = np.nan, np.inf, -np.inf, np.nan
@@ -164,8 +188,19 @@ class TestChoice:
         assert choice("f64", 49, 49, 49) is Way.LIBRARY
         assert choice("f64", 32, 40, 40) is Way.LIBRARY
         assert choice("f64", 32, 32, 32) is Way.LIBRARY
-        assert choice("f16", 33, 33, 33) is Way.LIBRARY
+        assert choice("f16", 33, 33, 33, plain=False) is Way.LIBRARY
+        assert choice("f16", 33, 33, 129) is Way.LIBRARY
         assert choice("f32", 64, 64, 64, plain=False) is Way.LIBRARY
+
+    @pytest.mark.parametrize("types", ["f16", "bf16f32", "i8i32"])
+    def test_tensor_cores(self, types, capability):
+        """Up to 128, where the device has their instructions."""
+        others = {"f16": Way.LIBRARY, "bf16f32": Way.LIBRARY, "i8i32": Way.TILES}[types]
+        for m, n, k in ((31, 31, 31), (32, 32, 32), (33, 33, 33), (128, 128, 128), (1, 128, 64), (9, 128, 0)):
+            other = Way.BATCHED if max(m, n) <= 32 else others
+            assert choice(types, m, n, k) is (Way.BATCHED_MMA if capability == 90 else other)
+        for m, n, k in ((16, 16, 16), (8, 32, 64), (32, 8, 64)):
+            assert choice(types, m, n, k) is Way.BATCHED
 
     def test_alpha_and_beta_take_the_kernel_for_all_shapes_up_to_32(self):
         assert choice("f32", 32, 32, 64, plain=False) is Way.BATCHED

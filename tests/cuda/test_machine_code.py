@@ -37,6 +37,18 @@ LARGER = [
     for types, size in (("f32", 33), ("f32", 64), ("f32", 96), ("f32", 97), ("f64", 36), ("f64", 48))
     if batched.fits_static(types, size, size, size) or arch >= 80
 ]
+MMA = [
+    pytest.param(table.BatchedMma(types, m, n, k, *tilings.mma_tiling(m, n, k), a, at, b, bt, whole), arch)
+    for types, (m, n, k), a, at, b, bt, whole, arch in (
+        ("f16", (32, 32, 32), "CONTIGUOUS", False, "CONTIGUOUS", False, True, 80),
+        ("f16", (128, 128, 128), "CONTIGUOUS", False, "CONTIGUOUS", False, True, 90),
+        ("f16", (63, 63, 63), "CONTIGUOUS", True, "STRIDED", True, True, 90),
+        ("bf16f32", (96, 96, 96), "CONTIGUOUS", False, "CONTIGUOUS", True, True, 100),
+        ("bf16f32", (33, 34, 36), "BROADCAST", False, "CONTIGUOUS", False, False, 90),
+        ("i8i32", (64, 64, 64), "CONTIGUOUS", False, "CONTIGUOUS", False, True, 90),
+        ("i8i32", (36, 33, 40), "CONTIGUOUS", True, "CONTIGUOUS", False, True, 100),
+    )
+]
 ODD = table.Batched("f32", 7, 5, 9, 4, 5, 8, "STRIDED", True, "BROADCAST", False, False)
 
 
@@ -46,7 +58,7 @@ def everything(request):
     items = [item for item in request.session.items if item.module is request.module and hasattr(item, "callspec")]
     selected = [item.callspec.params for item in items]
     rows = {(x["row"].source, x["entry"], x["arch"]) for x in selected if "row" in x}
-    shapes = {(table.BATCHED, x["instance"].entry, x["arch"]) for x in selected if "instance" in x}
+    shapes = {(x["instance"].source, x["instance"].entry, x["arch"]) for x in selected if "instance" in x}
     machine.compile_all([*rows, *shapes])
 
 
@@ -147,6 +159,47 @@ class TestLargerBatched:
         found = code.count({"f64": "DFMA"}.get(instance.types, "FFMA"))
         assert found > 0
         assert found % (instance.tm * instance.tn) == 0
+
+
+@pytest.mark.parametrize(("instance", "arch"), MMA)
+class TestBatchedMma:
+    def test_registers(self, instance, arch):
+        """No local memory, and as many threads as the block has find registers."""
+        code = machine.compiled(instance.source, instance.entry, arch)
+        assert code.count("LDL", "STL") == 0
+        assert code.registers * instance.threads <= 64 << 10
+
+    def test_products_on_tensor_cores(self, instance, arch):
+        """All fragments of a warp's tile at all steps of k, each loaded once for a step; the last eight columns may not
+        exist."""
+        code = machine.compiled(instance.source, instance.entry, arch)
+        name, step = ("IMMA.16832", 32) if instance.types == "i8i32" else ("HMMA.16816", 16)
+        down, across, steps = instance.tm // 16, instance.tn // 16, -(-instance.k // step)
+        columns = -(-min(instance.n, instance.tn) // 8) if instance.n % 16 else 2 * across
+        assert code.count(name) in (down * columns * steps, 2 * down * across * steps)
+        assert code.count("LDSM") == (down + across) * steps
+
+    def test_wide_copies(self, instance, arch):
+        """Of rows that are whole chunks."""
+        code = machine.compiled(instance.source, instance.entry, arch)
+        elements = 16 if instance.types == "i8i32" else 8
+        lengths = (
+            (instance.m if instance.a_transposed else instance.k),
+            (instance.k if instance.b_transposed else instance.n),
+        )
+        if not any(length % elements for length in lengths):
+            assert code.count("LDGSTS.E.BYPASS.128") > 0
+        if instance.whole and instance.types == "f16" and instance.n % 8 == 0:
+            assert code.count("STG.E.128") > 0
+
+    def test_shared_memory(self, instance, arch):
+        """Static, or dynamic: as much as the host passes."""
+        code = machine.compiled(instance.source, instance.entry, arch)
+        shared, reserved = batched.dynamic_shared_bytes(instance), 0 if arch < 90 else 1024
+        assert (code.shared_bytes > reserved) == (not shared)
+        if not shared:
+            expected = max(batched.mma_operand_bytes(instance), batched.mma_staged_bytes(instance))
+            assert code.shared_bytes - reserved == expected
 
 
 def test_any_strides_compile():

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from dataclasses import replace
 from importlib.resources import files
 from types import SimpleNamespace
 
@@ -17,7 +18,7 @@ from pysimd.backends.gpu import batched, launches
 from pysimd.ratio import tile_ratio
 
 MICRO = files("pysimd.gpu_kernels").joinpath("micro")
-SOURCES = sorted({row.source for row in table.KERNELS} | {table.BATCHED, table.BATCHED_ANY})
+SOURCES = sorted({row.source for row in table.KERNELS} | {table.BATCHED, table.BATCHED_ANY, table.BatchedMma.source})
 
 
 @pytest.mark.parametrize("row", table.KERNELS, ids=lambda row: row.name)
@@ -111,6 +112,20 @@ def test_every_larger_tiling_fits(types):
         assert not shared or (instance.products == 1 and not batched.fits_static(types, m, n, k))
         assert instance.threads <= 320
         assert instance.tm * instance.tn * size <= 4 * 72
+
+
+@pytest.mark.parametrize("types", table.MMA_FROM)
+def test_every_tiling_for_tensor_cores_fits(types):
+    """Any strides take the most shared memory; what a block can have from sm_80 on, where sm_86 has the least."""
+    family = dtypes.FAMILIES[types]
+    size, size_c = dtypes.dtype_of(family.a).itemsize, dtypes.dtype_of(family.c).itemsize
+    for m, n, k in itertools.product((1, 9, 16, 33, 48, 63, 65, 80, 97, 113, 127, 128), repeat=3):
+        a, b, c = (_fake((5000, *shape), s) for shape, s in (((m, k), size), ((k, n), size), ((m, n), size_c)))
+        made = batched.instance(types, launches.CallOperands(a, b, None, c), mma=True)
+        assert made.threads <= 512
+        assert made.tm * made.tn * made.products <= 128 * 128
+        for source in ("CONTIGUOUS", "STRIDED"):
+            assert batched.dynamic_shared_bytes(replace(made, a=source, b=source)) <= 99 << 10
 
 
 def _fake(shape, size, strides=None, pointer=1 << 20):

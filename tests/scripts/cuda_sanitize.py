@@ -1,7 +1,8 @@
 """Launches of every CUDA kernel for compute-sanitizer: ``PYTHONPATH=tests/support compute-sanitizer --tool TOOL
-python tests/scripts/cuda_sanitize.py``.
+python tests/scripts/cuda_sanitize.py [TYPES ...]``.
 
-Shapes and layouts of the tests, fewer of them. Every array is an allocation of its own, so that memcheck sees the end
+Shapes and layouts of the tests, fewer of them; with types families only ``matmul`` of these, by the instance that is
+compiled for each shape. Every array is an allocation of its own, so that memcheck sees the end
 of each; results are compared too. TOOL: memcheck, racecheck, initcheck, synccheck.
 """
 
@@ -15,7 +16,7 @@ from reference import check, moderate, random_result
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends.cuda.implementation import CUDA
+from pysimd.backends.cuda.implementation import CUDA, INSTANCES
 
 K_LENGTHS = (0, 1, 5, 17, 64)
 SIZES = (
@@ -62,9 +63,9 @@ def kernels(rng) -> int:
     return launches
 
 
-def matmuls(rng) -> int:
+def matmuls(rng, offered) -> int:
     launches = 0
-    for types in CUDA.offered:
+    for types in offered:
         family = dtypes.FAMILIES[types]
         for m, k, n in SIZES:
             for batch in (1, 67):
@@ -80,7 +81,11 @@ def matmuls(rng) -> int:
 def main() -> None:
     cupy.cuda.set_allocator(None)
     rng = np.random.default_rng(0)
-    print(f"{kernels(rng)} calls of kernels, {matmuls(rng)} products, all within the bound", file=sys.stderr)
+    calls = 0 if sys.argv[1:] else kernels(rng)
+    if sys.argv[1:]:
+        INSTANCES.get = INSTANCES.now
+    products = matmuls(rng, sys.argv[1:] or CUDA.offered)
+    print(f"{calls} calls of kernels, {products} products, all within the bound", file=sys.stderr)
 
 
 if __name__ == "__main__":

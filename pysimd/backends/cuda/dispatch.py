@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 from pysimd.backends.cuda import device, tensor_maps
 from pysimd.backends.gpu import batched
-from pysimd.gpu_kernels import ladder_table
+from pysimd.gpu_kernels import ladder_table, table
 
 
 class Way(Enum):
     """Kinds of kernels that compute whole products."""
 
     BATCHED = "a batch of small products in one launch (gpu_kernels/micro/batched.cu)"
+    BATCHED_MMA = "the same on tensor cores (gpu_kernels/micro/batched_mma.cu)"
     RUNG = "a rung of the ladder"
     TILES = "a microkernel, tile by tile"
     LIBRARY = "cuBLAS"
@@ -48,6 +49,15 @@ _TENSOR_CORES_I8 = 1 << 30
 host more than the GPU gains."""
 
 
+class _Source(NamedTuple):
+    """A file of kernels, and what it needs of a device."""
+
+    name: str
+    requires: str
+
+
+BATCHED_MMA = _Source(table.BatchedMma.source, table.BatchedMma.requires)
+
 F32_BEST = Choice(Way.RUNG, "f32_best")
 """It has the same bits as batched.cu for every product of a batch."""
 
@@ -58,6 +68,8 @@ def choose(types: str, m: int, n: int, k: int, count: int, where: int | None = N
     The choice depends on types and shape, and on whether the call is ``plain``, without alpha, beta and C: so the same
     products have the same bits whatever their strides.
     """
+    if plain and batched.takes_mma(types, m, n, k) and not device.why_not(BATCHED_MMA, where):
+        return Choice(Way.BATCHED_MMA)
     if _batched(types, m, n, k, where, plain):
         return Choice(Way.BATCHED)
     for name in _rungs(types, m, n, k, count) if k < MOST_K else ():

@@ -58,8 +58,8 @@ class Cuda(Gpu):
         if isinstance(kernel, Rung):
             return ladder.work(_on_this_device(kernel), product)
         choice = self._chosen(product)
-        if choice.way is Way.BATCHED:
-            return self._batched_work(product)
+        if choice.way in (Way.BATCHED, Way.BATCHED_MMA):
+            return self._batched_work(product, mma=choice.way is Way.BATCHED_MMA)
         if choice.way is Way.RUNG:
             return ladder.work(self._named(self.rungs(), choice), product)
         if choice.way is Way.TILES:
@@ -81,7 +81,7 @@ class Cuda(Gpu):
     def _chosen(product: Product) -> Choice:
         return choose(product.types, *product.sizes, product.count, current_device(), plain=_plain(product))
 
-    def _batched_work(self, product: Product) -> Work | ArrayWork:
+    def _batched_work(self, product: Product, *, mma: bool) -> Work | ArrayWork:
         """A batch of small products: by the instance for its shape where there is one, and neither alpha, beta nor
         C."""
         device = current_device()
@@ -89,13 +89,15 @@ class Cuda(Gpu):
             return _any_work(product, device)
         arrays = product.a, product.b, None, product.out
         call_operands = CallOperands(*arrays)
-        made = batched.instance(product.types, call_operands)
+        made = batched.instance(product.types, call_operands, mma=mma)
         shared = batched.dynamic_shared_bytes(made)
         instance = INSTANCES.now if memory.capturing() else INSTANCES.get  # a graph keeps what it is given
-        function = instance(table.BATCHED, made.entry, shared, device)
+        function = instance(made.source, made.entry, shared, device)
         if function is not None:
             return tile_work(batched.launches(call_operands, made, function), arrays, shared)
-        if batched.fits_static(product.types, *product.sizes):
+        if mma:
+            work = tile_work(tiles.wmma_launches(product.types, *arrays), arrays)
+        elif batched.fits_static(product.types, *product.sizes):
             work = _any_work(product, device)
         else:
             work = ladder.work(self._named(self.rungs(), F32_BEST), product)
@@ -116,7 +118,7 @@ def _on_this_device(thing: MicroKernel | Rung):
 
 
 INSTANCES = Instances(tiles.function_with_shared_memory)
-"""Of batched.cu, compiled in the background."""
+"""Of batched.cu and batched_mma.cu, compiled in the background."""
 
 
 def _plain(product: Product) -> bool:

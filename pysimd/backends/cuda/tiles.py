@@ -39,6 +39,12 @@ def tile_launches(kernel: MicroKernel, a, b, c0, c):
     return _launches(row, entry, operands, vector)
 
 
+def wmma_launches(types: str, a, b, c0, c):
+    """The same on tensor cores for a types family of batched_mma.cu, with the same bits."""
+    row, entry = table.wmma(types)
+    return _launches(row, entry, CallOperands(a, b, c0, c), False)
+
+
 def _launches(row, entry: str, operands: CallOperands, vector: bool, tiles: int = 1):
     compiled = function(row.source, entry, current_device())
     return ((compiled, *launch) for launch in grids(row, operands, vector, tiles=tiles))

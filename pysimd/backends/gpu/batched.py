@@ -1,5 +1,5 @@
-"""Batches of small products: the instance of gpu_kernels/micro/batched.cu for operands, and its launches; those of
-batched_any.cu, which takes any shape."""
+"""Batches of small products: the instance of gpu_kernels/micro/batched.cu or batched_mma.cu for operands, and its
+launches; those of batched_any.cu, which takes any shape."""
 
 from __future__ import annotations
 
@@ -28,6 +28,14 @@ def takes_larger(types: str, m: int, n: int, k: int) -> bool:
     return _product_bytes(types, m, n, k) <= sizes.shared_bytes
 
 
+def takes_mma(types: str, m: int, n: int, k: int) -> bool:
+    """Whether batched_mma.cu is for these products, where the device has its instructions."""
+    if types not in table.MMA_FROM or max(m, n, k) > table.MMA_MOST:
+        return False
+    large = min(m, n) >= table.MMA_LEAST and m * n * k >= table.MMA_FROM[types]
+    return large or not takes(m, n, k)
+
+
 def fits_static(types: str, m: int, n: int, k: int) -> bool:
     """Whether a product fits static shared memory, which every device has, in batched.cu and in batched_any.cu."""
     return _product_bytes(types, m, n, k) <= table.BATCHED_SHARED_BYTES
@@ -40,8 +48,8 @@ def _product_bytes(types: str, m: int, n: int, k: int) -> int:
     return max(_range_bytes(m * k, size) + _range_bytes(k * n, size), _range_bytes(m * n, size_c))
 
 
-def instance(types: str, operands: CallOperands) -> table.Batched:
-    """What is compiled for these operands."""
+def instance(types: str, operands: CallOperands, *, mma: bool = False) -> table.Batched:
+    """What is compiled for these operands: of batched_mma.cu if ``mma``, else of batched.cu."""
     m, n, k = operands.m, operands.n, operands.k
     sources, turned = [], []
     for which in (0, 1):
@@ -57,19 +65,51 @@ def instance(types: str, operands: CallOperands) -> table.Batched:
             sources.append("CONTIGUOUS" if dense else "STRIDED")
     natural = tuple(s if length > 1 else 0 for s, length in ((n, m), (1, n)))
     whole = operands.strides[3] == natural and operands.contiguous(3) and operands.arrays[3].data.ptr % 16 == 0
-    tile = tilings.tiling(types, m, n, k)
-    return table.Batched(types, m, n, k, *tile, sources[0], turned[0], sources[1], turned[1], whole)
+    tile = tilings.mma_tiling(m, n, k) if mma else tilings.tiling(types, m, n, k)
+    made = table.BatchedMma if mma else table.Batched
+    return made(types, m, n, k, *tile, sources[0], turned[0], sources[1], turned[1], whole)
 
 
 def dynamic_shared_bytes(made: table.Batched) -> int:
     """Dynamic shared memory of a block of an instance: 0 where it is static, up to ``table.BATCHED_SHARED_BYTES``."""
-    family, k = dtypes.FAMILIES[made.types], max(1, made.k)
+    family = dtypes.FAMILIES[made.types]
     size, size_c = dtypes.dtype_of(family.a).itemsize, dtypes.dtype_of(family.c).itemsize
-    counts = (made.m * k, made.a), (k * made.n, made.b)
+    if isinstance(made, table.BatchedMma):
+        return _dynamic(max(mma_operand_bytes(made), mma_staged_bytes(made)))
+    counts = (made.m * max(1, made.k), made.a), (max(1, made.k) * made.n, made.b)
     taken = sum(_range_bytes(x if source == "BROADCAST" else made.products * x, size) for x, source in counts)
     if made.whole and (made.n % made.tn or made.n * size_c % 16 or made.tn * size_c % 16):  # C is staged
         taken = max(taken, _range_bytes(made.products * made.m * made.n, size_c))
+    return _dynamic(taken)
+
+
+def _dynamic(taken: int) -> int:
     return taken if taken > table.BATCHED_SHARED_BYTES else 0
+
+
+def mma_operand_bytes(made: table.BatchedMma) -> int:
+    """Shared memory of A and B in batched_mma.cu, and 16 bytes of zeros."""
+    taken, k = 16, max(1, made.k)
+    vector = 16 // dtypes.dtype_of(dtypes.FAMILIES[made.types].a).itemsize
+    for rows, source, k_major in ((made.m, made.a, not made.a_transposed), (made.n, made.b, made.b_transposed)):
+        lines, length = (rows, k) if k_major else (k, rows)
+        stored = 1 if source == "BROADCAST" else made.products
+        taken += stored * lines * _row_bytes(length, vector)
+    return taken
+
+
+def mma_staged_bytes(made: table.BatchedMma) -> int:
+    """Shared memory of a staged C there."""
+    size_c = dtypes.dtype_of(dtypes.FAMILIES[made.types].c).itemsize
+    if not made.whole or (size_c == 4 and made.n % 8 == 0):
+        return 0
+    return made.products * made.m * (_row_bytes(made.n, 8) if size_c == 2 else ((made.n + 7) // 16 * 16 + 8) * 4)
+
+
+def _row_bytes(length: int, vector: int) -> int:
+    """Of a row in shared memory: whole 16-byte chunks, an odd number of them if they are not full."""
+    chunks = -(-length // vector)
+    return 16 * (chunks | 1 if length % vector else chunks)
 
 
 def _range_bytes(count: int, size: int) -> int:
@@ -79,7 +119,7 @@ def _range_bytes(count: int, size: int) -> int:
 
 
 def launches(operands: CallOperands, made: table.Batched, compiled, most_threads: int | None = None):
-    """Function, grid, block and Call of each launch that does ``c = a @ b`` with a compiled instance of batched.cu."""
+    """Function, grid, block and Call of each launch that does ``c = a @ b`` with a compiled instance."""
     most = MOST_TILES if most_threads is None else min(MOST_TILES, most_threads // made.threads * made.products)
     for call in operands.calls(False, most_tiles=most):
         yield compiled, (-(-int(call[BATCH]) // made.products),), (made.threads,), call

@@ -30,6 +30,14 @@ ENOUGH_WARPS = 12
 """Resident warps that hide latency."""
 
 
+MMA_SIDE, MMA_WARPS, MMA_BYTES = 16, 4, 40 << 10
+"""Of the tensor cores: rows and columns of a fragment; warps of a block of several products, and their bytes."""
+
+MMA_TILES, MMA_MANY = 9, 36
+"""Fragments of C that a warp has at most, eight accumulators each; with more of them in a product, twice as many, so
+that the registers hold the C of several blocks."""
+
+
 @cache
 def tiling(types: str, m: int, n: int, k: int) -> tuple[int, int, int]:
     """Rows and columns of C for a thread, and products for a block."""
@@ -37,6 +45,25 @@ def tiling(types: str, m: int, n: int, k: int) -> tuple[int, int, int]:
         return _small(types, m, n, k)
     size = dtypes.dtype_of(dtypes.FAMILIES[types].c).itemsize
     return min(_candidates(m, n, k, size), key=lambda tile: _cycles(m, n, k, size, *tile))
+
+
+@cache
+def mma_tiling(m: int, n: int, k: int) -> tuple[int, int, int]:
+    """Rows and columns of C for a warp, and products for a block, in gpu_kernels/micro/batched_mma.cu.
+
+    The tile takes the fewest cycles of shared memory and tensor cores together; up to four warps share a block.
+    """
+    down, across = -(-m // MMA_SIDE), -(-n // MMA_SIDE)
+    most = MMA_TILES if down * across <= MMA_MANY else 2 * MMA_TILES
+    tiles = [(i, j) for i in range(1, down + 1) for j in range(1, across + 1) if i * j <= most]
+
+    def warps(tile: tuple[int, int]) -> int:
+        return -(-down // tile[0]) * -(-across // tile[1])
+
+    tm, tn = min(tiles, key=lambda tile: (warps(tile) * (4 * sum(tile) + 7 * math.prod(tile)), -tile[1]))
+    bytes_each = max(2 * (m * k + k * n), 4 * m * n)  # of any types: a block's products are few where they are large
+    products = min(MMA_WARPS // warps((tm, tn)), MMA_BYTES // max(1, bytes_each))
+    return MMA_SIDE * tm, MMA_SIDE * tn, max(1, products)
 
 
 def _small(types: str, m: int, n: int, k: int) -> tuple[int, int, int]:
