@@ -126,8 +126,8 @@ def test_c_is_stored_by_tma_where_its_rows_end_at_16_bytes(m, n, ldc, stored, mo
     given |= {"lda": 64, "ldb": 64, "ldc": ldc, "c_vector": 1}
     words = np.array([given.get(name, 0) for name in gemm_launches.FIELDS], np.int64)
     gemm = Argument(words, tuple(Slot(i, which) for i, which in ((0, A), (1, B), (3, C))))
-    block = row.tensor_blocks[-1]
-    _, _, (made, *_) = gemm_tensor.arguments(block, row, ("K_MAJOR", "K_MAJOR"), 1, gemm, 132)
+    choice = gemm_tensor.choose(row, m, n, 64, 1, 132)
+    _, _, (made, *_) = gemm_tensor.arguments(choice, row, ("K_MAJOR", "K_MAJOR"), 1, gemm, 4)
     assert gemm_tensor.fields(made)["c_vector"] == (gemm_tensor.BY_MAP if stored else 1)
 
 
