@@ -150,7 +150,7 @@ def choose(row: Rung, m: int, n: int, k: int, products: int, processors: int) ->
 
 def _splits(tiles: int, panels: int, processors: int) -> Iterator[tuple[int, int]]:
     """Tiles that are split, and blocks: where there are fewer tiles than multiprocessors, all in equal parts. To split
-    those of the last two waves does not pay: 3000 x 3000 x 3000 took an H200 161 us, with whole tiles 120."""
+    those of the last two waves does not pay: 3000 x 3000 x 3000 took an H200 161 us with it, 133 without."""
     for parts in range(2, min(processors // tiles, panels // LEAST) + 1):
         yield tiles, tiles * parts
 
