@@ -9,7 +9,7 @@ estimates, and gemm_random8_h200.json).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from pysimd.backends.cuda.ladder import schedule, tensor
@@ -77,7 +77,7 @@ _POWER_LIMITED = 1 << 38
 """Elements of 16 bytes and of a line of 128; multiply-adds from which on 16-bit products run at the power limit."""
 
 
-@cache
+@lru_cache(4096)
 def takes(types: str, m: int, n: int, k: int) -> bool:
     """Whether the best rung of these types is estimated to be as fast as cuBLAS for a row-major product."""
     if min(m, n) < LEAST_MN:
