@@ -204,18 +204,19 @@ def test_what_lies_along_its_rows(a, expected):
 
 
 @pytest.mark.parametrize(
-    ("m", "n", "k", "tile", "cluster"),
+    ("name", "size", "tile", "cluster"),
     [
-        (1024, 1024, 1024, 64, 1),
-        (2048, 2048, 2048, 256, 1),
-        (3072, 3072, 3072, 192, 1),
-        (4096, 4096, 4096, 256, 1),
-        (8192, 8192, 8192, 256, 2),
+        ("bf16_best", 1024, 64, 1),
+        ("bf16_best", 2048, 256, 1),
+        ("bf16_best", 3072, 192, 1),
+        ("bf16_best", 8192, 256, 1),
+        ("i8_wgmma", 4096, 256, 1),
+        ("i8_wgmma", 8192, 256, 2),
     ],
 )
-def test_choice(m, n, k, tile, cluster):
+def test_choice(name, size, tile, cluster):
     """For the 132 multiprocessors of an H200, without a split along k."""
-    choice = gemm_tensor.choose(ladder_table.BY_NAME["bf16_best"], m, n, k, 1, 132)
+    choice = gemm_tensor.choose(ladder_table.BY_NAME[name], size, size, size, 1, 132)
     assert (choice.block.bn, choice.block.cluster, choice.split_tiles) == (tile, cluster, 0)
 
 
