@@ -24,7 +24,7 @@ MOST = 1 << 31
 
 _CAPTURED = (
     "this product is computed by cuBLAS, which CuPy does not let a graph capture: name a kernel of pysimd, "
-    "gemm(..., kernel='f32_best') for float32, or capture torch.matmul"
+    "gemm(..., kernel='f32_best') for float32, 'f16_best' or 'bf16_best', or capture torch.matmul"
 )
 
 _N, _T = 0, 1
