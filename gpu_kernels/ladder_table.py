@@ -110,6 +110,8 @@ class Rung:
         loads_by_tma: panels are loaded by TMA, MN-major only: a K-major operand is transposed by a copy first.
         splits_operands: a first launch writes the two parts of each operand.
         packs_operands: TMA reads K-major operands only; a first launch packs others.
+        pads_operands: a first launch copies operands whose rows TMA cannot read, and pads their rows.
+        narrow: type of result.cuh by which C is stored where it has the operands' 16-bit type; empty if it cannot.
         stores_by_tma: C is stored by TMA.
         roundings: the error is at most ``(k + roundings) u |A| |B|``.
     """
@@ -137,6 +139,8 @@ class Rung:
     loads_by_tma: bool = False
     splits_operands: bool = False
     packs_operands: bool = False
+    pads_operands: bool = False
+    narrow: str = ""
     stores_by_tma: bool = False
     roundings: int = 3
     types: str = "f32"
@@ -267,14 +271,13 @@ RUNGS = (
          covers=(), entry="{name}<{a}, {b}, {bn}, {stages}>"),
     Rung("T8", "bf16_best", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
          types="bf16f32",
-         tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, cluster=2, persistent=True, rate=665,
-                                    least=1 << 38),
-                        TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=650),
+         tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=690),
+                        TensorBlock(128, 192, stages=4, threads=384, persistent=True, rate=640),
                         TensorBlock(128, 128, stages=6, threads=384, persistent=True, rate=480),
                         TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=345)),
-         stores_by_tma=True,
-         new="block tile and cluster size chosen from the shape",
-         covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {cluster}>"),
+         split_k=True, pads_operands=True, narrow="ToBf16", stores_by_tma=True,
+         new="block tile and split along k chosen from the shape; C of f32 or bf16",
+         covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {result}>"),
     Rung("T9", "tf32x3", bm=128, bn=128, bk=32, tm=64, tn=128, lanes=128, threads=256, requires="sm_90a",
          tensor_blocks=(TensorBlock(128, 128, stages=3, threads=384, cluster=2, persistent=True, rate=110),
                         TensorBlock(128, 128, stages=3, threads=384, persistent=True, rate=100)),
@@ -289,9 +292,18 @@ RUNGS = (
                         TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=1510),
                         TensorBlock(128, 128, stages=6, threads=384, persistent=True, rate=1200),
                         TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=789)),
-         packs_operands=True, stores_by_tma=True,
+         split_k=True, packs_operands=True, stores_by_tma=True,
          new="int8: 32 k a wgmma; operands that are not K-major are packed first",
          covers=(), entry="{name}<{bn}, {stages}, {cluster}>"),
+    Rung("T11", "f16_best", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
+         types="f16f32",
+         tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=690),
+                        TensorBlock(128, 192, stages=4, threads=384, persistent=True, rate=640),
+                        TensorBlock(128, 128, stages=6, threads=384, persistent=True, rate=480),
+                        TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=345)),
+         split_k=True, pads_operands=True, narrow="ToF16", stores_by_tma=True,
+         new="f16 as bf16_best; C of f32 or f16",
+         covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {result}>"),
 )
 # fmt: on
 BY_NAME = {row.name: row for row in RUNGS}
@@ -309,12 +321,20 @@ def layouts(row: Rung) -> tuple[str, ...]:
     return LAYOUTS if row.wide else LAYOUTS[:2]
 
 
-def entry(row: Rung, a: str, b: str, block: Block | TensorBlock | None = None, fused_fixup: bool = False) -> str:
+def entry(
+    row: Rung,
+    a: str,
+    b: str,
+    block: Block | TensorBlock | None = None,
+    fused_fixup: bool = False,
+    narrow: bool = False,
+) -> str:
     """The template instance of a rung for operands of these layouts, and for a block that it chooses from; with
-    ``fused_fixup`` the one that adds the partial tiles in the same launch."""
+    ``fused_fixup`` the one that adds the partial tiles in the same launch, with ``narrow`` that for a 16-bit C."""
     if row.tensor_blocks:
         x = block or row.tensor_blocks[0]
-        return row.entry.format(name=row.name, a=a, b=b, bn=x.bn, stages=x.stages, cluster=x.cluster)
+        result = row.narrow if narrow else "ToF32"
+        return row.entry.format(name=row.name, a=a, b=b, bn=x.bn, stages=x.stages, cluster=x.cluster, result=result)
     if row.blocks:
         x = block or row.blocks[0]
         name = f"{row.name}_fused_fixup" if fused_fixup else row.name
@@ -322,13 +342,14 @@ def entry(row: Rung, a: str, b: str, block: Block | TensorBlock | None = None, f
     return row.entry.format(name=row.name, a=a, b=b, bm=row.bm, bn=row.bn, bk=row.bk, tm=row.tm, tn=row.tn)
 
 
-def fixup_entry(row: Rung, block: Block) -> str:
+def fixup_entry(row: Rung, block: Block | TensorBlock, narrow: bool = False) -> str:
     """The template instance that adds the partial tiles of split tiles."""
-    return f"{row.name}_fixup<{block.bm}, {block.bn}>"
+    result = f", {row.narrow if narrow else 'ToF32'}" if row.narrow else ""
+    return f"{row.name}_fixup<{block.bm}, {block.bn}{result}>"
 
 
 def pack_entry(row: Rung, layout: str) -> str:
-    """The template instance that writes the two parts, or the packed copy, of an operand."""
+    """The template instance that writes the two parts, or the packed or padded copy, of an operand."""
     return f"{row.name}_{'split' if row.splits_operands else 'pack'}<{layout}>"
 
 

@@ -105,7 +105,7 @@ struct SplitTf32 {
     /* Two panels an iteration, and no wgmma in flight from one iteration to the next: accumulators in flight must keep
      * their registers, or the compiler waits after every wgmma. Meanwhile the other warpgroup uses the tensor cores. */
     template <class Store>
-    __device__ __forceinline__ static void consume(const ClusterTiles<SplitTf32>& tiles, int count, u32 group,
+    __device__ __forceinline__ static void consume(ClusterTileScheduler<CLUSTER> scheduler, const Schedule& s, u32 group,
                                                    Pipeline& pipeline, const Store& store) {
         u32 oldest = 0;
         auto add = [&](float(&acc)[BN / 2], float(&panel_acc)[BN / 2]) {
@@ -114,10 +114,11 @@ struct SplitTf32 {
             if (++oldest == STAGES) oldest = 0;
             unrolled<0, BN / 2>([&](int i) { acc[i] = multiply_add(1.0f, panel_acc[i], acc[i]); });
         };
-        for (int tile = tiles.first; tile < count; tile += tiles.step) {
+        WorkTile work;
+        while (scheduler.next(s, work)) {
             float acc[BN / 2] = {}, even[BN / 2], odd[BN / 2];
 #pragma unroll 1
-            for (int n = 0; n < tiles.panels; n += 2) {
+            for (int n = 0; n < work.count; n += 2) {
                 multiply_panel(group, pipeline, even);
                 multiply_panel(group, pipeline, odd);
                 wgmma_wait<1>();
@@ -125,7 +126,7 @@ struct SplitTf32 {
                 wgmma_wait<0>();
                 add(acc, odd);
             }
-            store(tile, acc);
+            store(work, acc);
         }
     }
 };
@@ -134,5 +135,5 @@ template <int BN, int STAGES, int CLUSTER>
 __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(384, 1)
     tf32x3(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s, const __grid_constant__ TensorMap map_a,
            const __grid_constant__ TensorMap map_b, const __grid_constant__ TensorMap map_c) {
-    wgmma_gemm<SplitTf32<BN, STAGES, CLUSTER>>(p, s, map_a, map_b, &map_c);
+    wgmma_gemm<SplitTf32<BN, STAGES, CLUSTER>, ToF32>(p, s, map_a, map_b, &map_c);
 }

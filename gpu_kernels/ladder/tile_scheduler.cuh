@@ -50,13 +50,16 @@ struct WorkTile {
     int tile, first, count;
 };
 
-/* What this block computes, one WorkTile after the other: its share of the split tiles, then whole tiles. */
-struct TileScheduler {
+/* What this block, or this cluster of blocks, computes, one WorkTile after the other: its share of the split tiles, then
+ * whole tiles. A grid of clusters counts as a grid of as many blocks. */
+template <int CLUSTER>
+struct ClusterTileScheduler {
     int at, end, whole;
 
-    __device__ TileScheduler(const Schedule& s) {
-        at = s.first_panel(blockIdx.x), end = s.first_panel(blockIdx.x + 1);
-        whole = (int)s.split_tiles + blockIdx.x;
+    __device__ ClusterTileScheduler(const Schedule& s) {
+        u32 block = blockIdx.x / CLUSTER;
+        at = s.first_panel(block), end = s.first_panel(block + 1);
+        whole = (int)s.split_tiles + block;
     }
 
     __device__ bool next(const Schedule& s, WorkTile& work) {
@@ -68,10 +71,12 @@ struct TileScheduler {
             return true;
         }
         work = {whole, 0, panels};
-        whole += gridDim.x;
+        whole += gridDim.x / CLUSTER;
         return work.tile < (int)s.tiles;
     }
 };
+
+typedef ClusterTileScheduler<1> TileScheduler;
 
 /* Tiles in grouped raster order: s.group rows of tiles together, column by column. */
 template <int BM, int BN>

@@ -12,6 +12,11 @@ struct alignas(64) TensorMap {
     u64 words[16];
 };
 
+/* The first copy would wait for the map otherwise. */
+__device__ inline void prefetch_tensor_map(const TensorMap& map) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
 /* The box whose first element is at x in the contiguous dimension and y in the other, of product z; its bytes arrive at
  * `barrier`. */
 __device__ inline void tma_load(u32 to, const TensorMap& map, u32 barrier, int x, int y, int z) {

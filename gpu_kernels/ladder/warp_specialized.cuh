@@ -1,5 +1,5 @@
 /* warp_specialized.cuh: a persistent block with warp specialisation, 4 producer warps that load panels and 8 consumer
- * warps that multiply them; and the fix-up of tiles that were split along k.
+ * warps that multiply them.
  *
  * Producers and consumers synchronise at mbarriers in shared memory, two a stage: at `full` the producers' copies
  * arrive, at `empty` the consumer threads after their last read of a panel. So the consumers' main loop contains only
@@ -14,7 +14,7 @@
  */
 #include "panel_loader.cuh"
 #include "mbarrier.cuh"
-#include "tile_scheduler.cuh"
+#include "fixup.cuh"
 #include "tile_loop.cuh"
 
 constexpr int PRODUCERS = 128, CONSUMERS = 256; /* threads */
@@ -123,32 +123,6 @@ struct PanelProducer {
         if constexpr (STORES) mbarrier_arrive(ring.full + 8 * stage);
     }
 };
-
-/* Four adjacent elements of a row of C, of which only the first `left` exist. */
-template <class T>
-__device__ inline void store_row4(const Gemm& p, typename T::Out* c, const typename T::Out* c0, i64 left,
-                                  const typename T::Partial* x) {
-    typedef typename T::Out Out;
-    if (left >= 4 && p.c_vector) {
-        Out y[4];
-        if (c0) {
-            struct alignas(4 * sizeof(Out)) Four {
-                Out x[4];
-            } old = *(const Four*)c0;
-#pragma unroll
-            for (int w = 0; w < 4; ++w) y[w] = T::out(T::scaled(p.alpha, x[w], p.beta, old.x[w]));
-        } else {
-#pragma unroll
-            for (int w = 0; w < 4; ++w) y[w] = T::out(T::scaled(p.alpha, x[w]));
-        }
-        if constexpr (sizeof(Out) == 4) __stwb((uint4*)c, *(const uint4*)y);
-        else __stwb((uint2*)c, *(const uint2*)y);
-        return;
-    }
-#pragma unroll
-    for (int w = 0; w < 4; ++w)
-        if (w < left) c[w] = T::out(c0 ? T::scaled(p.alpha, x[w], p.beta, c0[w * p.c0_cs]) : T::scaled(p.alpha, x[w]));
-}
 
 /* The accumulators of a consumer thread. Their rows come in groups of 4 that lie 4 * LANES_M rows apart in the tile,
  * columns likewise. */
@@ -266,52 +240,6 @@ __device__ __forceinline__ void consume(const Gemm& p, const Schedule& s, TileSc
             store_tile<C>(p, t.product, (i64)t.row * Tile::BM + row, (i64)t.column * Tile::BN + column, acc);
         }
     }
-}
-
-/* Fix-up: adds the partial tiles of every split tile and stores C. Where there are more threads than vectors of 4
- * elements, groups of lanes add partial tiles that are adjacent in k, then each other's results. */
-template <class T, int BM, int BN, int LOADS>
-__device__ __forceinline__ void fixup(const Gemm& p, const Schedule& s, int warp, int warps) {
-    typedef typename T::Partial Partial;
-    typedef typename T::Out Out;
-    constexpr int VECTORS = BM * BN / 4;
-    int vectors = (int)s.split_tiles * VECTORS, groups = 1;
-    while (groups < 16 && 2 * groups * vectors <= 32 * warps) groups *= 2;
-    int lane = threadIdx.x % 32, width = 32 / groups;
-    for (int x = warp * width; x < vectors; x += warps * width) {
-        int tile = x / VECTORS, e = (x % VECTORS + lane % width) * 4, first, count;
-        s.partial_tiles(tile, first, count);
-        if (count == 1) continue; /* one block computed the whole tile and stored it */
-        int each = (count + groups - 1) / groups, skip = lane / width * each, left = min(each, count - skip);
-        const u32* from = s.workspace + s.slot(first + skip, tile) * BM * BN + e;
-        Partial acc[4] = {};
-#pragma unroll 1
-        for (int done = 0; done < each; done += LOADS) {
-            uint4 v[LOADS];
-#pragma unroll
-            for (int i = 0; i < LOADS; ++i)
-                v[i] = done + i < left ? __ldcg((const uint4*)(from + (i64)(done + i) * BM * BN)) : uint4{};
-#pragma unroll
-            for (int i = 0; i < LOADS; ++i)
-#pragma unroll
-                for (int w = 0; w < 4; ++w) acc[w] = T::add(acc[w], ((const Partial*)&v[i])[w]);
-        }
-#pragma unroll
-        for (int w = 0; w < 4; ++w)
-            for (int far = width; far < 32; far *= 2) acc[w] = T::add(acc[w], __shfl_xor_sync(~0u, acc[w], far));
-        TileCoordinates t = tile_coordinates<BM, BN>(p, s, tile);
-        i64 i = (i64)t.row * BM + e / BN, j = (i64)t.column * BN + e % BN;
-        if (lane >= width || i >= p.m || j >= p.n) continue;
-        Out* c = (Out*)p.c + t.product * p.c_batch + i * p.ldc + j;
-        const Out* c0 = p.c0 ? (const Out*)p.c0 + t.product * p.c0_batch + i * p.c0_rs + j * p.c0_cs : nullptr;
-        store_row4<T>(p, c, c0, p.n - j, acc);
-    }
-}
-
-/* In a second launch, with a thread for each vector. */
-template <class T, int BM, int BN>
-__device__ __forceinline__ void fixup(const Gemm& p, const Schedule& s) {
-    fixup<T, BM, BN, 8>(p, s, blockIdx.x * CONSUMER_WARPS + threadIdx.x / 32, gridDim.x * CONSUMER_WARPS);
 }
 
 /* Named barrier of the consumer threads. */

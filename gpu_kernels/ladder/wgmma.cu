@@ -58,6 +58,6 @@ __global__ void __launch_bounds__(128)
         wgmma_wait<0>();
         __syncthreads(); /* all warps have read the tiles */
     }
-    store_warpgroup_tile<128>(p, t.product, row, column, acc[0]);
-    store_warpgroup_tile<128>(p, t.product, row + 64, column, acc[1]);
+    store_warpgroup_tile<ToF32, 128>(p, t.product, row, column, acc[0]);
+    store_warpgroup_tile<ToF32, 128>(p, t.product, row + 64, column, acc[1]);
 }

@@ -11,7 +11,7 @@
  * d[4 * j + 0, 1] in the first row, d[4 * j + 2, 3] in the second.
  */
 #include "tma.cuh"
-#include "tile_scheduler.cuh"
+#include "fixup.cuh"
 
 constexpr int TILE_K = 64, BOX_BYTES = 64 * TILE_K * 2; /* 64 rows */
 
@@ -38,33 +38,44 @@ __device__ inline void wgmma_wait() {
 #define ACC16(i) ACC4(i), ACC4(i + 4), ACC4(i + 8), ACC4(i + 12)
 #define ACC64(i) ACC16(i), ACC16(i + 16), ACC16(i + 32), ACC16(i + 48)
 
-/* d (64 x N) += A (64 x 16) B (16 x N), or = where `accumulate` is 0. */
-template <Layout LA, Layout LB>
-__device__ inline void wgmma_bf16(float (&d)[128], u64 a, u64 b, int accumulate) {
-    asm volatile("{ .reg .pred acc; setp.ne.b32 acc, %130, 0;"
-                 "  wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5)
-                     TEN(6) TEN(7) TEN(8) TEN(9) TEN(10) TEN(11) "%120,%121,%122,%123,%124,%125,%126,%127},"
-                 "  %128, %129, acc, 1, 1, %131, %132; }"
-                 : ACC64(0), ACC64(64)
-                 : "l"(a), "l"(b), "r"(accumulate), "n"(!k_major(LA)), "n"(!k_major(LB)));
-}
-template <Layout LA, Layout LB>
-__device__ inline void wgmma_bf16(float (&d)[64], u64 a, u64 b, int accumulate) {
-    asm volatile("{ .reg .pred acc; setp.ne.b32 acc, %66, 0;"
-                 "  wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5)
-                 "%60,%61,%62,%63}, %64, %65, acc, 1, 1, %67, %68; }"
-                 : ACC64(0)
-                 : "l"(a), "l"(b), "r"(accumulate), "n"(!k_major(LA)), "n"(!k_major(LB)));
-}
-
-template <Layout LA, Layout LB>
-__device__ inline void wgmma_bf16(float (&d)[32], u64 a, u64 b, int accumulate) {
-    asm volatile("{ .reg .pred acc; setp.ne.b32 acc, %34, 0;"
-                 "  wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" TEN() TEN(1) TEN(2) "%30,%31},"
-                 "  %32, %33, acc, 1, 1, %35, %36; }"
-                 : ACC16(0), ACC16(16)
-                 : "l"(a), "l"(b), "r"(accumulate), "n"(!k_major(LA)), "n"(!k_major(LB)));
-}
+/* d (64 x N) += A (64 x 16) B (16 x N), or = where `accumulate` is 0; `type` is bf16 or f16. */
+#define WGMMA_16BIT(type) \
+    template <Layout LA, Layout LB> \
+    __device__ inline void wgmma_##type(float (&d)[128], u64 a, u64 b, int accumulate) { \
+        asm volatile("{ .reg .pred acc; setp.ne.b32 acc, %130, 0;" \
+                     "  wgmma.mma_async.sync.aligned.m64n256k16.f32." #type "." #type " {" TEN() TEN(1) TEN(2) TEN(3) \
+                         TEN(4) TEN(5) TEN(6) TEN(7) TEN(8) TEN(9) TEN(10) TEN(11) \
+                     "%120,%121,%122,%123,%124,%125,%126,%127}, %128, %129, acc, 1, 1, %131, %132; }" \
+                     : ACC64(0), ACC64(64) \
+                     : "l"(a), "l"(b), "r"(accumulate), "n"(!k_major(LA)), "n"(!k_major(LB))); \
+    } \
+    template <Layout LA, Layout LB> \
+    __device__ inline void wgmma_##type(float (&d)[96], u64 a, u64 b, int accumulate) { \
+        asm volatile("{ .reg .pred acc; setp.ne.b32 acc, %98, 0;" \
+                     "  wgmma.mma_async.sync.aligned.m64n192k16.f32." #type "." #type " {" TEN() TEN(1) TEN(2) TEN(3) \
+                         TEN(4) TEN(5) TEN(6) TEN(7) TEN(8) "%90,%91,%92,%93,%94,%95}," \
+                     "  %96, %97, acc, 1, 1, %99, %100; }" \
+                     : ACC64(0), ACC16(64), ACC16(80) \
+                     : "l"(a), "l"(b), "r"(accumulate), "n"(!k_major(LA)), "n"(!k_major(LB))); \
+    } \
+    template <Layout LA, Layout LB> \
+    __device__ inline void wgmma_##type(float (&d)[64], u64 a, u64 b, int accumulate) { \
+        asm volatile("{ .reg .pred acc; setp.ne.b32 acc, %66, 0;" \
+                     "  wgmma.mma_async.sync.aligned.m64n128k16.f32." #type "." #type " {" TEN() TEN(1) TEN(2) TEN(3) \
+                         TEN(4) TEN(5) "%60,%61,%62,%63}, %64, %65, acc, 1, 1, %67, %68; }" \
+                     : ACC64(0) \
+                     : "l"(a), "l"(b), "r"(accumulate), "n"(!k_major(LA)), "n"(!k_major(LB))); \
+    } \
+    template <Layout LA, Layout LB> \
+    __device__ inline void wgmma_##type(float (&d)[32], u64 a, u64 b, int accumulate) { \
+        asm volatile("{ .reg .pred acc; setp.ne.b32 acc, %34, 0;" \
+                     "  wgmma.mma_async.sync.aligned.m64n64k16.f32." #type "." #type " {" TEN() TEN(1) TEN(2) \
+                     "%30,%31}, %32, %33, acc, 1, 1, %35, %36; }" \
+                     : ACC16(0), ACC16(16) \
+                     : "l"(a), "l"(b), "r"(accumulate), "n"(!k_major(LA)), "n"(!k_major(LB))); \
+    }
+WGMMA_16BIT(bf16)
+WGMMA_16BIT(f16)
 
 /* d (64 x 128) += A (64 x 8) B (8 x 128) in TF32: the tensor cores read 11 significant bits of a float. Both
  * operands are K-major. */
@@ -118,70 +129,131 @@ __device__ inline void load_tile(u32 to, int first_r, int first_k, const Load& l
     }
 }
 
-/* The bits of integers: alpha, beta and C0 are int32 where the accumulators are. */
-__device__ inline float scaled(const Gemm& p, int acc) {
-    return __int_as_float((int)(__float_as_uint(p.alpha) * (u32)acc));
-}
-__device__ inline float scaled(const Gemm& p, int acc, float c0) {
-    return __int_as_float((int)(__float_as_uint(p.alpha) * (u32)acc + __float_as_uint(p.beta) * __float_as_uint(c0)));
-}
+/* Two adjacent elements of C. */
+__device__ inline void store_pair(float* to, float x, float y) { __stwb((float2*)to, make_float2(x, y)); }
+__device__ inline void store_pair(int* to, int x, int y) { __stwb((int2*)to, make_int2(x, y)); }
+__device__ inline void store_pair(u16* to, u16 x, u16 y) { __stwb((u32*)to, x | (u32)y << 16); }
 
-/* Epilogue: a warpgroup's 64 x N accumulators to C, from row i and column j on. */
-template <int N, class Acc>
-__device__ inline void store_warpgroup_tile(const Gemm& p, u32 product, i64 i, i64 j, const Acc (&d)[N / 2]) {
+/* Epilogue: a warpgroup's 64 x N accumulators to C, from row i and column j on. T is a type of result.cuh. */
+template <class T, int N>
+__device__ inline void store_warpgroup_tile(const Gemm& p, u32 product, i64 i, i64 j,
+                                            const typename T::Partial (&d)[N / 2]) {
+    typedef typename T::Out Out;
     int lane = threadIdx.x % 32;
     i += threadIdx.x % 128 / 32 * 16 + lane / 4, j += lane % 4 * 2;
 #pragma unroll
     for (int below = 0; below < 2; ++below, i += 8) {
         if (i >= p.m) return;
-        float* c = p.c + product * p.c_batch + i * p.ldc + j;
+        Out* c = (Out*)p.c + product * p.c_batch + i * p.ldc + j;
         if (!p.c0 && p.c_vector && j - lane % 4 * 2 + N <= p.n) {
 #pragma unroll
             for (int x = 0; x < N / 8; ++x)
-                __stwb((float2*)(c + 8 * x),
-                       make_float2(scaled(p, d[4 * x + 2 * below]), scaled(p, d[4 * x + 2 * below + 1])));
+                store_pair(c + 8 * x, T::out(T::scaled(p.alpha, d[4 * x + 2 * below])),
+                           T::out(T::scaled(p.alpha, d[4 * x + 2 * below + 1])));
             continue;
         }
-        const float* c0 = p.c0 + product * p.c0_batch + i * p.c0_rs + j * p.c0_cs;
+        const Out* c0 = (const Out*)p.c0 + product * p.c0_batch + i * p.c0_rs + j * p.c0_cs;
 #pragma unroll
         for (int x = 0; x < N / 8; ++x)
 #pragma unroll
             for (int w = 0; w < 2; ++w)
                 if (j + 8 * x + w < p.n) {
-                    Acc acc = d[4 * x + 2 * below + w];
-                    c[8 * x + w] = p.c0 ? scaled(p, acc, c0[(8 * x + w) * p.c0_cs]) : scaled(p, acc);
+                    typename T::Partial acc = d[4 * x + 2 * below + w];
+                    c[8 * x + w] = T::out(p.c0 ? T::scaled(p.alpha, acc, p.beta, c0[(8 * x + w) * p.c0_cs])
+                                               : T::scaled(p.alpha, acc));
                 }
     }
 }
 
-constexpr int STORE_BYTES = 64 * 32 * 4, STORE_BOXES = 2; /* boxes of C, 64 rows by 32 columns; two a warpgroup */
+/* A warpgroup's 64 x N accumulators of a partial tile to the workspace, whose rows have N words. */
+template <int N, class Acc>
+__device__ inline void store_warpgroup_partial_tile(u32* to, const Acc (&d)[N / 2]) {
+    int lane = threadIdx.x % 32;
+    to += (threadIdx.x % 128 / 32 * 16 + lane / 4) * N + lane % 4 * 2;
+#pragma unroll
+    for (int x = 0; x < N / 4; ++x) store_pair((Acc*)to + x % 2 * 8 * N + x / 2 * 8, d[2 * x], d[2 * x + 1]);
+}
+
+constexpr int STORE_BYTES = 64 * 128, STORE_BOXES = 2; /* boxes of C, 64 rows by 128 bytes; two a warpgroup */
 
 /* Gemm::c_vector where map_c describes C: rows start at multiples of 16 bytes, and there is no C0. */
 constexpr i64 C_BY_TMA = 2;
 
+/* Two adjacent elements of C to shared memory. */
+__device__ inline void shared_store_pair(u32 to, float x, float y) {
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(x), "f"(y) : "memory");
+}
+__device__ inline void shared_store_pair(u32 to, int x, int y) {
+    asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(to), "r"(x), "r"(y) : "memory");
+}
+__device__ inline void shared_store_pair(u32 to, u16 x, u16 y) {
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(x | (u32)y << 16) : "memory");
+}
+
 /* The same through shared memory: a TMA store writes whole 128-byte lines of one box while the next box is written to
  * shared memory, and drops what lies outside C. `boxes` are this warpgroup's. */
-template <int N, class Acc>
+template <class T, int N>
 __device__ inline void store_warpgroup_tile_tma(const Gemm& p, const TensorMap& map_c, u32 boxes, int product, int i,
-                                                int j, const Acc (&d)[N / 2]) {
+                                                int j, const typename T::Partial (&d)[N / 2]) {
+    constexpr int SIZE = sizeof(typename T::Out), COLUMNS = 128 / SIZE; /* of a box */
     int thread = threadIdx.x % 128, lane = thread % 32, row = thread / 32 * 16 + lane / 4;
     auto warpgroup_barrier = [] { asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory"); };
 #pragma unroll
-    for (int box = 0; box < N / 32; ++box) {
+    for (int box = 0; box < N / COLUMNS; ++box) {
         u32 to = boxes + box % STORE_BOXES * STORE_BYTES;
         if (thread == 0) tma_store_wait<STORE_BOXES - 1>();
         warpgroup_barrier();
 #pragma unroll
-        for (int x = 0; x < 8; ++x) {
-            const Acc* acc = &d[16 * box + 2 * x];
-            /* Half of a 16-byte chunk; its place in the row depends on the row (128-byte swizzle). */
-            u32 below = x % 2 * 8, chunk = (x / 2 * 2 + lane % 4 / 2) ^ (row % 8);
-            asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to + (row + below) * 128 + chunk * 16 + lane % 2 * 8),
-                         "f"(scaled(p, acc[0])), "f"(scaled(p, acc[1]))
-                         : "memory");
+        for (int x = 0; x < COLUMNS / 4; ++x) {
+            const typename T::Partial* acc = &d[box * (COLUMNS / 2) + 2 * x];
+            /* 16-byte chunks of a row are permuted by the row (128-byte swizzle). */
+            u32 below = x % 2 * 8, at = (x / 2 * 8 + lane % 4 * 2) * SIZE, chunk = at / 16 ^ row % 8;
+            shared_store_pair(to + (row + below) * 128 + chunk * 16 + at % 16, T::out(T::scaled(p.alpha, acc[0])),
+                              T::out(T::scaled(p.alpha, acc[1])));
         }
         fence_proxy_async();
         warpgroup_barrier();
-        if (thread == 0) tma_store(map_c, to, j + 32 * box, i, product);
+        if (thread == 0) tma_store(map_c, to, j + COLUMNS * box, i, product);
+    }
+}
+
+__device__ inline u32 shared_load(u32 from) {
+    u32 x;
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(from) : "memory");
+    return x;
+}
+
+/* The same for any C, with C0 too: through shared memory, so that a warp accesses 32 adjacent elements of a row. A warp
+ * stores the rows that it computed. */
+template <class T, int N>
+__device__ inline void store_warpgroup_tile_rows(const Gemm& p, u32 boxes, u32 product, i64 i, i64 j,
+                                                 const typename T::Partial (&d)[N / 2]) {
+    typedef typename T::Partial Partial;
+    typedef typename T::Out Out;
+    int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
+    u32 rows = boxes + warp * 16 * 128, swizzled = (lane / 4) % 8;
+    i += warp * 16, j += lane;
+    Out* c = (Out*)p.c + product * p.c_batch + i * p.ldc + j;
+    const Out* c0 = (const Out*)p.c0 + product * p.c0_batch + i * p.c0_rs + j * p.c0_cs;
+    int count = (int)min(p.m - i, (i64)16);
+#pragma unroll
+    for (int box = 0; box < N / 32; ++box) {
+        __syncwarp();
+#pragma unroll
+        for (int x = 0; x < 8; ++x)
+            shared_store_pair(rows + (lane / 4 + x % 2 * 8) * 128 + ((x / 2 * 2 + lane % 4 / 2) ^ swizzled) * 16 +
+                                  lane % 2 * 8,
+                              d[16 * box + 2 * x], d[16 * box + 2 * x + 1]);
+        __syncwarp();
+        if (j + 32 * box < p.n) {
+#pragma unroll 4
+            for (int r = 0; r < count; ++r) {
+                u32 word = shared_load(rows + r * 128 + ((lane / 4) ^ (r % 8)) * 16 + lane % 4 * 4);
+                Partial acc = *(Partial*)&word;
+                c[r * p.ldc + 32 * box] =
+                    T::out(p.c0 ? T::scaled(p.alpha, acc, p.beta, c0[r * p.c0_rs + 32 * box * p.c0_cs])
+                                : T::scaled(p.alpha, acc));
+            }
+        }
     }
 }

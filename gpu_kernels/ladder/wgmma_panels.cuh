@@ -9,7 +9,7 @@
 #include "wgmma_gemm.cuh"
 
 template <Layout LA, Layout LB>
-struct Bf16 {
+struct MmaBf16 {
     typedef float Acc;
     static constexpr int K = 64;
     static constexpr Layout A = LA, B = LB;
@@ -19,8 +19,19 @@ struct Bf16 {
     }
 };
 
+template <Layout LA, Layout LB>
+struct MmaF16 {
+    typedef float Acc;
+    static constexpr int K = 64;
+    static constexpr Layout A = LA, B = LB;
+    template <int N>
+    __device__ __forceinline__ static void issue(float (&acc)[N], u64 a, u64 b, int accumulate) {
+        wgmma_f16<LA, LB>(acc, a, b, accumulate);
+    }
+};
+
 /* wgmma transposes 16-bit operands only. */
-struct S8 {
+struct MmaS8 {
     typedef int Acc;
     static constexpr int K = 128;
     static constexpr Layout A = K_MAJOR, B = K_MAJOR;
@@ -71,12 +82,13 @@ struct Panels {
     }
 
     template <class Store>
-    __device__ __forceinline__ static void consume(const ClusterTiles<Panels>& tiles, int count, u32 group,
+    __device__ __forceinline__ static void consume(ClusterTileScheduler<CLUSTER> scheduler, const Schedule& s, u32 group,
                                                    Pipeline& pipeline, const Store& store) {
-        for (int tile = tiles.first; tile < count; tile += tiles.step) {
+        WorkTile work;
+        while (scheduler.next(s, work)) {
             Acc acc[BN / 2];
-            multiply(tiles.panels, group, pipeline, acc);
-            store(tile, acc);
+            multiply(work.count, group, pipeline, acc);
+            store(work, acc);
         }
     }
 };

@@ -206,7 +206,7 @@ def at_size(rungs: Sequence[Rung], types: str, size: int, seconds: float) -> dic
         functions[rung.name] = [gpu_rungs.prepared(rung, a[i], b[i], out[i]) for i in range(sets)]
     holds = _within_bound({name: calls[0] for name, calls in functions.items()}, types, a[0], b[0], out, narrow_out)
     runs = {name: timing.cycled(calls) for name, calls in functions.items()}
-    times = timing.times(runs, timing.CudaEvents(), seconds=seconds)
+    times = timing.times(runs, timing.QueuedCudaEvents(), seconds=seconds)
     return {name: Timed(2e-3 * size**3 / x.median_ns, holds[name]) for name, x in times.items()}
 
 
@@ -241,7 +241,7 @@ def _peer(name: str, types: str, a, b, out):
 
     if types == "f32":
         return partial(cupy.matmul, a, b, out=out)
-    return _gemm_ex(a, cupy.asfortranarray(b) if types == "i8i32" else b, out)
+    return gemm_ex(a, cupy.asfortranarray(b) if types == "i8i32" else b, out)
 
 
 _CUDA_TYPES = {"float32": 0, "float16": 2, "int8": 3, "int32": 10, "bfloat16": 14, "uint16": 14}
@@ -250,7 +250,7 @@ _CUDA_TYPES = {"float32": 0, "float16": 2, "int8": 3, "int32": 10, "bfloat16": 1
 _CUBLAS_COMPUTE_32F, _CUBLAS_COMPUTE_32I, _CUBLAS_GEMM_DEFAULT = 68, 72, -1
 
 
-def _gemm_ex(a, b, out):
+def gemm_ex(a, b, out):
     """A function that has cuBLAS multiply a row-major A by a B in either order, accumulating in 32 bits; column-major
     C^T = B^T A^T."""
     from cupy.cuda import cublas, device

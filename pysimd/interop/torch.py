@@ -88,14 +88,18 @@ def _compute(a, b, c, alpha, beta, dtype):
     else:
         if dtype == torch.float32 and a.dtype == torch.float16:  # whose product on a GPU is float16
             a, b = a.float(), b.float()
-        result = _product(a.detach(), b.detach(), None if c is None else c.detach(), alpha, beta)
+        out = None
+        if dtype == torch.bfloat16:  # else float32
+            shape = _shape(a.shape, b.shape, matrices=c is not None)
+            out = a.new_empty(shape if c is None else torch.broadcast_shapes(shape, c.shape), dtype=dtype)
+        result = _product(a.detach(), b.detach(), None if c is None else c.detach(), alpha, beta, out)
     return result if result.dtype == dtype else result.to(dtype)
 
 
-def _product(a, b, c, alpha, beta):
+def _product(a, b, c, alpha, beta, out=None):
     if c is None and alpha == 1:
-        return products.matmul(a, b)
-    return products.gemm(a, b, c, alpha=alpha, beta=beta)
+        return products.matmul(a, b, out=out)
+    return products.gemm(a, b, c, alpha=alpha, beta=beta, out=out)
 
 
 def _matmul(a, b, *, dtype=None):
@@ -108,7 +112,8 @@ def _gemm(a, b, c=None, *, alpha=1.0, beta=0.0, dtype=None):
         raise OptionError(f"beta={beta} needs an array c to multiply: pass c, or leave beta at 0")
     if c is not None:
         _check_c(c, dtype)
-        c = c.to(_accumulated(a) or c.dtype) if beta != 0 else None
+        rounded_later = dtype in _NARROW and a.device.type != "cuda"
+        c = None if beta == 0 else c.float() if rounded_later else c
     return _compute(a, b, c, alpha, beta, dtype)
 
 

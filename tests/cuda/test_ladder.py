@@ -359,15 +359,82 @@ class TestNarrow:
         self.check(pysimd.matmul(a, b), "i8i32", a, b)
 
 
+class TestSixteenBitC:
+    """Rungs that round float32 to the type of the operands, once: edge tiles, every layout, splits along k."""
+
+    SHAPES = (
+        (1, 1, 1),
+        (7, 5, 3),
+        (127, 129, 33),
+        (200, 264, 72),
+        (257, 100, 255),
+        (64, 96, 4096),
+        (130, 17, 5000),
+        (300, 400, 2051),
+        (2100, 1096, 640),
+    )
+
+    @staticmethod
+    def check(result, a, b, c=None, alpha=1.0, beta=0.0):
+        import cupy
+
+        x, y = wide(a, np.float64), wide(b, np.float64)
+        expected, magnitude = alpha * (x @ y), abs(alpha) * (abs(x) @ abs(y))
+        if beta:
+            expected, magnitude = expected + beta * wide(c, np.float64), magnitude + abs(beta * wide(c, np.float64))
+        unit = 2.0**-11 if a.dtype == np.float16 else 2.0**-8
+        bound = (a.shape[-1] + 3) * 2.0**-24 * magnitude + unit * abs(expected) + 2.0**-25
+        assert result.dtype == a.dtype
+        assert (cupy.abs(wide(result, np.float64) - expected) <= bound).all()
+
+    @pytest.mark.parametrize("name", ["bf16_best", "f16_best"])
+    @pytest.mark.parametrize(("m", "n", "k"), SHAPES)
+    def test_sizes_layouts_and_factors(self, name, m, n, k, gpu_rng):
+        import cupy
+
+        rung = pysimd.rung(name)
+        if not rung.available:
+            pytest.skip(rung.unavailable_reason)
+        a, b, c = (random(gpu_rng, shape, rung.types) for shape in ((m, k), (k, n), (m, n)))
+        out = cupy.empty_like(c)
+        for trans_a, trans_b in itertools.product((False, True), repeat=2):
+            x = cupy.ascontiguousarray(a.T) if trans_a else a
+            y = cupy.ascontiguousarray(b.T) if trans_b else b
+            out.fill(77)
+            assert rung(x, y, trans_a=trans_a, trans_b=trans_b, out=out) is out
+            self.check(out, a, b)
+            assert (rung(x, y, trans_a=trans_a, trans_b=trans_b, out=cupy.empty_like(c)) == out).all()
+        self.check(rung(a, b, c, alpha=-1.5, beta=0.75, out=out), a, b, c, -1.5, 0.75)
+        room = cupy.full((n, m + 3), 77, c.dtype)
+        rung(a, b, out=room[:, :m].T)
+        self.check(room[:, :m].T, a, b)
+        assert (room[:, m:] == 77).all()
+        self.check(rung(a[:, 1:], b[1:], out=out), a[:, 1:], b[1:])
+
+    @pytest.mark.parametrize(("m", "n", "k"), [(3, 5, 4), (60, 70, 80), (300, 500, 700)])
+    def test_matmul_rounds_to_the_type_of_out(self, m, n, k, gpu_rng):
+        """By every kernel that it chooses."""
+        import cupy
+
+        ml_dtypes = pytest.importorskip("ml_dtypes")
+        a, b, c = (random(gpu_rng, shape, "bf16f32").view(ml_dtypes.bfloat16) for shape in ((m, k), (k, n), (m, n)))
+        out = cupy.empty_like(c)
+        bits = [x.view(np.uint16) for x in (out, a, b, c)]
+        assert pysimd.matmul(a, b, out=out) is out
+        self.check(*bits[:3])
+        assert pysimd.gemm(a, b, c, alpha=2, beta=-1, out=out) is out
+        self.check(*bits, 2, -1)
+
+
 def test_matmul_takes_the_best_rung(gpu_rng, check):
-    a, b = random(gpu_rng, (1024, 1026)), random(gpu_rng, (1026, 1024))
+    a, b = random(gpu_rng, (2048, 2050)), random(gpu_rng, (2050, 2048))
     check(pysimd.matmul(a, b), a, b)
     assert (pysimd.matmul(a, b) == pysimd.rung("f32_best")(a, b)).all()
 
 
-@pytest.mark.parametrize(("m", "n", "k"), [(100, 200, 300), (512, 512, 512), (4096, 4096, 4100)])
+@pytest.mark.parametrize(("m", "n", "k"), [(1001, 1001, 1001), (4096, 4096, 4100), (8192, 8192, 4096)])
 def test_bfloat16_takes_its_best_rung(m, n, k, gpu_rng, check):
-    """By matmul and by gemm; the tile, and whether blocks share panels, depend on the shape."""
+    """By matmul and by gemm, where it is estimated to be as fast as cuBLAS."""
     ml_dtypes = pytest.importorskip("ml_dtypes")
     rung = pysimd.rung("bf16_best")
     if not rung.available:

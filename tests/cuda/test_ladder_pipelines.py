@@ -225,22 +225,26 @@ class TestChoice:
         assert given[-1:].view(np.float32).tolist() == [1, 0]
         given = gemm_blocks.fields("i8i32", tiles=50, panels=7, split_tiles=3, grid=4, group=8).view(np.int64)
         assert given[-1:].view(np.int32).tolist() == [1, 0]
-        block = ladder_table.BY_NAME["bf16_best"].tensor_blocks[0]
-        grid, schedule = gemm_tensor._schedule(block, 5, 2, 1000, 3000, 132)
-        assert schedule.dtype == gemm_blocks.SCHEDULE
+        row = ladder_table.BY_NAME["wgmma_cluster"]
+        choice, (block,) = gemm_tensor.choose(row, 1000, 3000, 300, 2, 132), row.tensor_blocks
         tiles = 2 * -(-1000 // (block.bm * block.cluster)) * -(-3000 // block.bn)
-        assert schedule.view(np.int64)[2:5].tolist() == [tiles, 5, 0]
-        assert grid % block.cluster == 0
+        assert choice[:5] == (block, tiles, 5, 0, min(tiles, 132 // block.cluster))
 
 
 @pytest.mark.parametrize(
     ("m", "n", "k", "products", "taken"),
     [
         (1024, 1024, 1024, 1, True),
-        (1000, 1000, 1000, 1, False),
+        (1000, 1000, 1000, 1, True),
+        (512, 512, 512, 1, True),
         (64, 64, 4096, 1, True),
-        (64, 64, 4096, 2, False),
         (128, 128, 16384, 1, True),
+        (64, 64, 4096, 2, False),
+        (300, 900, 4096, 1, False),
+        (64, 4096, 4096, 1, False),
+        (7823, 2837, 599, 1, False),
+        (3122, 11222, 9114, 1, True),
+        (6, 10857, 1207, 1, False),
         (8192, 16, 8192, 1, True),
         (8192, 16, 8192, 2, True),
         (16, 4096, 1024, 1, True),
@@ -249,7 +253,8 @@ class TestChoice:
     ],
 )
 def test_best(m, n, k, products, taken, monkeypatch):
-    """Large products, and those of a small C with a long k, which are split along k if they come alone."""
+    """What is estimated to be as fast as cuBLAS: large products, those of a small C with a long k, few rows; batches of
+    large products."""
     monkeypatch.setattr(device, "why_not", lambda *_: "")
     assert (dispatch.choose("f32", m, n, k, products).name == "f32_best") == taken
     assert dispatch.choose("f64", m, n, k, products).way is not dispatch.Way.RUNG

@@ -1,6 +1,7 @@
 """Rungs with wgmma: machine code of every block, the choice among them, tensor maps. No GPU."""
 
 import itertools
+import re
 import types
 
 import cuda_machine_code as machine
@@ -13,7 +14,7 @@ from pysimd.backends.cuda import tensor_maps
 from pysimd.backends.cuda.ladder import tensor as gemm_tensor
 from pysimd.backends.gpu import gemm_launches
 from pysimd.backends.gpu.launches import CallOperands
-from pysimd.backends.gpu.plans import A, Argument, B, C, Slot
+from pysimd.backends.gpu.plans import SCRATCH, A, Argument, B, C, Slot
 
 needs_compiler = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
 
@@ -27,6 +28,8 @@ def instances():
     for row in ROWS:
         for block in row.tensor_blocks:
             every = row.name in ("wgmma", "wgmma_persistent", "wgmma_cluster") or block is row.tensor_blocks[-1]
+            if row.name == "f16_best" and block not in (row.tensor_blocks[0], row.tensor_blocks[-1]):
+                continue  # as those of bf16_best
             for pair in itertools.product(LAYOUTS, repeat=2) if every and row not in COPIED else [LAYOUTS]:
                 shape = f"{block.bm}x{block.bn}x{block.cluster}"
                 yield pytest.param(row, block, *pair, id=f"{row.name}-{shape}-{'-'.join(pair)}")
@@ -35,16 +38,22 @@ def instances():
 INSTANCES = list(instances())
 
 
+def entry(row, block, a, b):
+    """For a C of 16 bits where the call is row-major and the rung has one; the first block, which the header describes,
+    and other layouts have a C of 32 bits."""
+    narrow = bool(row.narrow) and (a, b) == LAYOUTS and block is not row.tensor_blocks[0]
+    return ladder_table.entry(row, a, b, block, narrow=narrow)
+
+
 def compiled(row, block, a, b):
-    return machine.compiled(row.source, ladder_table.entry(row, a, b, block), "90a", "ladder")
+    return machine.compiled(row.source, entry(row, block, a, b), "90a", "ladder")
 
 
 @pytest.fixture(scope="module")
 def everything():
     """Compiled in parallel before the first test."""
     machine.compile_all(
-        (case.values[0].source, ladder_table.entry(case.values[0], *case.values[2:], case.values[1]), "90a", "ladder")
-        for case in INSTANCES
+        (row.source, entry(row, block, a, b), "90a", "ladder") for row, block, a, b in (x.values for x in INSTANCES)
     )
 
 
@@ -66,7 +75,8 @@ class TestMachineCode:
         name = "IGMMA" if kind == "S8" else "HGMMA"
         issued = [x for x in code.instructions if x.name.startswith(name)]
         assert issued
-        assert all(x.text.startswith(f"{name}.64x{block.bn}x{k}.{kind}.") for x in issued)
+        operands = "" if row.types == "f16f32" else "."  # f16 has no name in the machine code
+        assert all(re.match(rf"{name}\.64x{block.bn}x{k}\.{kind}(\.?)", x.text)[1] == operands for x in issued)
         loop = code.hot_loop(name)
         inside = sum(x.name.startswith(name) for x in loop)
         assert inside == {"wgmma": 2 * 4, "tf32x3": 2 * 3 * 4}.get(row.name, 4)
@@ -108,6 +118,14 @@ def test_high_part_is_rounded_and_the_difference_is_exact():
 
 
 @needs_compiler
+def test_padded_copies_are_written_16_bytes_at_a_time():
+    row = ladder_table.BY_NAME["bf16_best"]
+    code = machine.compiled(row.source, ladder_table.pack_entry(row, "K_MAJOR"), "90a", "ladder")
+    assert code.count("LDL", "STL") == 0
+    assert code.count("STG.E.128") == 1
+
+
+@needs_compiler
 def test_bytes_are_transposed_by_permutes():
     row = ladder_table.BY_NAME["i8_wgmma"]
     for layout in LAYOUTS:
@@ -126,8 +144,8 @@ def test_c_is_stored_by_tma_where_its_rows_end_at_16_bytes(m, n, ldc, stored, mo
     given |= {"lda": 64, "ldb": 64, "ldc": ldc, "c_vector": 1}
     words = np.array([given.get(name, 0) for name in gemm_launches.FIELDS], np.int64)
     gemm = Argument(words, tuple(Slot(i, which) for i, which in ((0, A), (1, B), (3, C))))
-    block = row.tensor_blocks[-1]
-    _, _, (made, *_) = gemm_tensor.arguments(block, row, ("K_MAJOR", "K_MAJOR"), 1, gemm, 132)
+    choice = gemm_tensor.choose(row, m, n, 64, 1, 132)
+    _, _, (made, *_) = gemm_tensor.arguments(choice, row, ("K_MAJOR", "K_MAJOR"), 1, gemm, 4)
     assert gemm_tensor.fields(made)["c_vector"] == (gemm_tensor.BY_MAP if stored else 1)
 
 
@@ -188,19 +206,57 @@ def test_what_lies_along_its_rows(a, expected):
 
 
 @pytest.mark.parametrize(
-    ("m", "n", "k", "tile", "cluster"),
+    ("name", "size", "tile", "cluster"),
     [
-        (1024, 1024, 1024, 64, 1),
-        (2048, 2048, 2048, 256, 1),
-        (4096, 4096, 4096, 256, 1),
-        (8192, 8192, 8192, 256, 2),
-        (100, 100, 100_000, 64, 1),
+        ("bf16_best", 1024, 64, 1),
+        ("bf16_best", 2048, 256, 1),
+        ("bf16_best", 3072, 192, 1),
+        ("bf16_best", 8192, 256, 1),
+        ("i8_wgmma", 4096, 256, 1),
+        ("i8_wgmma", 8192, 256, 2),
     ],
 )
-def test_choice(m, n, k, tile, cluster):
-    """For the 132 multiprocessors of an H200."""
-    block = gemm_tensor.choose(ladder_table.BY_NAME["bf16_best"].tensor_blocks, m, n, k, 1, 132)
-    assert (block.bn, block.cluster) == (tile, cluster)
+def test_choice(name, size, tile, cluster):
+    """For the 132 multiprocessors of an H200, without a split along k."""
+    choice = gemm_tensor.choose(ladder_table.BY_NAME[name], size, size, size, 1, 132)
+    assert (choice.block.bn, choice.block.cluster, choice.split_tiles) == (tile, cluster, 0)
+
+
+@pytest.mark.parametrize("name", ["bf16_best", "f16_best", "i8_wgmma"])
+@pytest.mark.parametrize(("m", "n", "k"), [(100, 100, 100_000), (256, 256, 16384), (520, 300, 9000)])
+def test_few_tiles_are_split_along_k(name, m, n, k):
+    """Every block has a part of one tile; products of a batch are not split."""
+    row = ladder_table.BY_NAME[name]
+    choice = gemm_tensor.choose(row, m, n, k, 1, 132)
+    assert choice.split_tiles == choice.tiles
+    assert choice.grid % choice.tiles == 0
+    assert choice.tiles < choice.grid <= 132
+    assert choice.panels // (choice.grid // choice.tiles) >= gemm_tensor.LEAST
+    blocks = gemm_tensor.fixup_blocks(choice, 132)
+    assert blocks % (choice.tiles * choice.block.bm * choice.block.bn // 1024) == 0
+    assert gemm_tensor.choose(row, m, n, k, 2, 132).split_tiles == 0
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_rows_that_cannot_be_read_are_padded(narrow, monkeypatch):
+    """A lies along k in rows of 70 bytes, B in rows of 128; partial tiles lie behind the copy in scratch memory."""
+    maps = []
+    monkeypatch.setattr(
+        tensor_maps, "tensor_map", lambda *given: (maps.append(given), np.zeros(1, tensor_maps.TENSOR_MAP))[1]
+    )
+    row, c_bytes = ladder_table.BY_NAME["f16_best"], 2 if narrow else 4
+    given = {"a": 4096, "b": 8192, "c": 1 << 20, "m": 30, "n": 64, "k": 3500, "lda": 3500, "ldb": 64, "ldc": 64}
+    words = np.array([(given | {"c_vector": 1}).get(name, 0) for name in gemm_launches.FIELDS], np.int64)
+    gemm = Argument(words, tuple(Slot(i, which) for i, which in ((0, A), (1, B), (3, C))))
+    choice = gemm_tensor.choose(row, 30, 64, 3500, 1, 132)
+    packed, scratch, arguments = gemm_tensor.arguments(choice, row, ("K_MAJOR", "MN_MAJOR"), 1, gemm, c_bytes)
+    ((layout, copy),) = packed
+    assert (layout, copy.pitch, copy.nbytes) == ("K_MAJOR", 3504, -(-30 * 3504 * 2 // 256) * 256)
+    area = choice.block.bm * choice.block.bn
+    assert scratch == copy.nbytes + 4 * (choice.split_tiles + choice.grid) * area
+    assert arguments[1].slots == (Slot(0, SCRATCH, copy.nbytes),)
+    assert [x[2] for x in maps] == [(3500, 30, 1), (64, 3500, 1), (64, 30, 1)]
+    assert (maps[2][1], maps[2][4]) == (c_bytes, (128 // c_bytes, 64))
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

@@ -10,14 +10,15 @@ import fake_cupy
 import numpy as np
 import pytest
 
-from pysimd import operands
+from pysimd import dtypes, operands
 from pysimd.backends.cuda import library
 from pysimd.backends.gpu import cupy_arrays
 from pysimd.backends.gpu.plans import ArrayWork, addresses_of
 from pysimd.errors import OptionError
-from pysimd.operands import GemmOptions
+from pysimd.operands import GemmOptions, Product
 
-DTYPES = {0: np.float32, 1: np.float64, 2: np.float16}
+DTYPES = {0: np.float32, 1: np.float64, 2: np.float16, 14: np.uint16}
+"""By cudaDataType; uint16 holds bfloat16 bits."""
 TYPES = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64", np.dtype(np.float16): "f16"}
 
 
@@ -53,14 +54,18 @@ class Cublas:
         if self.capturing:
             raise NotImplementedError("calling cuBLAS API during stream capture is currently unsupported")
         assert (handle, algorithm) == (99, -1)
-        assert ta == tb == tc
+        assert ta == tb
+        assert tc in ((0, 14) if ta == 14 else (ta,))
         assert compute == (70 if tc == 1 else 68)
-        dtype, factor = DTYPES[tc], np.float64 if compute == 70 else np.float32
+        dtype, factor = DTYPES[ta], np.float64 if compute == 70 else np.float32
         alpha, beta = (np.frombuffer((ctypes.c_char * 8).from_address(x), factor)[0] for x in (alpha, beta))
         x = matrix(a, dtype, k, m, lda).T if op_a else matrix(a, dtype, m, k, lda)
         y = matrix(b, dtype, n, k, ldb).T if op_b else matrix(b, dtype, k, n, ldb)
-        z = matrix(c, dtype, m, n, ldc)
-        z[...] = alpha * (x.astype(factor) @ y) + (beta * z if beta else 0)
+        z = matrix(c, DTYPES[tc], m, n, ldc)
+        x, y = (dtypes.float32_of_bits(v) if ta == 14 else v for v in (x, y))
+        old = dtypes.float32_of_bits(z) if tc == 14 else z
+        product = alpha * (x.astype(factor) @ y) + (beta * old if beta else 0)
+        z[...] = dtypes.bits_of_float32(product.astype(np.float32)) if tc == 14 else product
         self.calls.append(1)
 
     def gemmStridedBatchedEx(self, *given):
@@ -166,9 +171,20 @@ def test_factors_beyond_the_dtype_are_infinite(gemm):
     assert np.isposinf(gemm(a, a, alpha=1e6)[0]).all()
 
 
+@pytest.mark.parametrize("narrow", [False, True])
+def test_bfloat16_into_either_type(gemm, rng, narrow):
+    """Small integers, of which every result is exact in 8 bits."""
+    a, b, c = (rng.integers(-2, 3, shape).astype(np.float32) for shape in ((3, 5), (5, 4), (3, 4)))
+    x, y, z = (dtypes.bits_of_float32(v).view(Memory) for v in (a, b, c))
+    given, out = (z, z.copy()) if narrow else (c.view(Memory), np.empty((3, 4), np.float32).view(Memory))
+    product = Product("bf16f32", x, y, given, out, (3, 4), (3, 4), out.dtype, 2, -1)
+    library.work(product).run()
+    assert np.array_equal(dtypes.float32_of_bits(out) if narrow else out, 2 * a @ b - c)
+
+
 @pytest.mark.parametrize(
     ("changes", "taken"),
-    [({}, True), ({"alpha": 0}, False), ({"types": "bf16f32"}, False), ({"types": "i8i32"}, False)],
+    [({}, True), ({"alpha": 0}, False), ({"types": "bf16f32"}, True), ({"types": "i8i32"}, False)],
 )
 def test_what_is_taken(changes, taken, rng):
     a, b = array(rng, 3, 4), array(rng, 4, 5)

@@ -58,6 +58,7 @@ def test_coordinates_of_the_tensor_memory_accelerator(extents, monkeypatch):
 def test_matmul_takes_a_kernel_without_coordinates(monkeypatch):
     monkeypatch.setattr(device, "why_not", lambda *_: "")
     most = tensor_maps.MOST
-    assert dispatch.choose("bf16f32", most - 1, 8, 8, 1).name == "bf16_best"
+    assert dispatch.choose("bf16f32", most - 1, 8, 8, 1).way is dispatch.Way.LIBRARY
+    assert dispatch.choose("bf16f32", most - 1, 8, 8, 2).name == "bf16_best"
     assert dispatch.choose("bf16f32", most, 8, 8, 1).name == "cuda_bf16f32_wmma_16x16"
     assert dispatch.choose("bf16f32", 8, most, 8, 1).name == "cuda_bf16f32_wmma_16x16"

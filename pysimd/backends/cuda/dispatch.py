@@ -1,6 +1,7 @@
 """Which kernel computes a product on a CUDA device: the one place that chooses, for ``matmul`` and for ``gemm``.
 
-The limits were found by measuring on an H200 beside cuBLAS (benchmarks/gemm_shapes.py, benchmarks/cuda_micro.py).
+Whole products go to a rung or to cuBLAS by a model of their times (estimates.py). Other limits were found by measuring
+on an H200 (benchmarks/gemm_shapes.py, benchmarks/cuda_micro.py).
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from pysimd.backends.cuda import device, tensor_maps
+from pysimd.backends.cuda import device, estimates, tensor_maps
 from pysimd.backends.gpu import batched
 from pysimd.gpu_kernels import ladder_table, table
 
@@ -30,9 +31,12 @@ class Choice(NamedTuple):
     name: str = ""
 
 
+_BEST = {"f32": "f32_best", "f16": "f16_best", "bf16f32": "bf16_best"}
+"""The rungs that are compared with cuBLAS."""
+
 LARGE = 1 << 30
-"""Multiply-adds from which on ``f32_best`` is ahead of cuBLAS; below, it is for some products with a long k, and for
-batches that fill its tiles."""
+"""Multiply-adds of a product of a batch from which on ``f32_best`` is ahead of cuBLAS; below, it is for batches that
+fill its tiles."""
 
 _TILE = 128
 """Rows and columns of the block tile that ``f32_best`` has for such products."""
@@ -97,18 +101,25 @@ def _batched(types: str, m: int, n: int, k: int, where: int | None, plain: bool)
 def _rungs(types: str, m: int, n: int, k: int, count: int) -> tuple[str, ...]:
     """The rungs for products too large for a batch of small ones, of which the first is taken that the device can run;
     none where cuBLAS is faster, or the only one."""
-    if types == "bf16f32":
-        return ("bf16_best",)
     if types == "i8i32":
         return (*(("i8_wgmma",) if m * n * k >= _TENSOR_CORES_I8 else ()), "i8_dp4a_gemm")
-    if types != "f32":
+    if types not in _BEST:
         return ()
+    if count == 1:
+        taken = estimates.takes(types, m, n, k) or (types == "f32" and _few_rows(m, n, k))
+        taken = taken or (types == "bf16f32" and max(m, n) >= tensor_maps.MOST)  # beyond cuBLAS
+    elif types == "f32":
+        taken = (min(m, n) >= 4 and m * n * k >= LARGE) or _full_tiles(m, n, k)
+    else:
+        taken = types == "bf16f32"
+    return (_BEST[types],) if taken else ()
+
+
+def _few_rows(m: int, n: int, k: int) -> bool:
+    """Whether one operand is large and the other has 4 to 16 rows or columns: cuBLAS reads the large one more slowly.
+    ``f32_best`` reads a B with as few rows of A in vectors only where n is a multiple of 4."""
     less, more = sorted((m, n))
-    large = less >= 4 and m * n * k >= LARGE
-    small_c = less >= 48 and more <= 512 and k >= 4096
-    few = 4 <= less <= 16 and k >= 1024 and more * k >= 1 << 22
-    alone = count == 1 and (small_c or few)
-    return ("f32_best",) if large or alone or (count > 1 and _full_tiles(m, n, k)) else ()
+    return 4 <= less <= 16 and k >= 1024 and more * k >= 1 << 22 and (n <= 16 or n % 4 == 0)
 
 
 def _full_tiles(m: int, n: int, k: int) -> bool:

@@ -73,6 +73,19 @@ class Cuda(Gpu):
         way = self._chosen(product).way
         return library.takes(product) if way is Way.LIBRARY else way is not Way.TILES
 
+    def narrows(self, kernel: MicroKernel | Rung | None) -> bool:
+        """Of a kernel that was named: rungs that store a 16-bit C."""
+        return kernel is None or bool(getattr(ladder_table.BY_NAME.get(kernel.name), "narrow", ""))
+
+    def rounds(self, product: Product, kernel: MicroKernel | Rung | None) -> bool:
+        """Rungs that store a 16-bit C do, and cuBLAS."""
+        if kernel is not None:
+            return True
+        choice = self._chosen(product)
+        if choice.way is Way.RUNG:
+            return bool(ladder_table.BY_NAME[choice.name].narrow)
+        return choice.way is Way.LIBRARY and library.takes(product)
+
     def resources(self, rung: Rung) -> Resources:
         """Of the instance for row-major, aligned operands, compiled for the current device."""
         return ladder.resources(rung)

@@ -1,7 +1,7 @@
 """Products by cuBLAS, called with addresses: its own alpha and beta, and strided batches.
 
-cuBLAS is column-major, so C is computed as the transposed product where it is row-major. bfloat16 has no call here:
-CuPy multiplies it, widened to float32.
+cuBLAS is column-major, so C is computed as the transposed product where it is row-major. 16-bit operands are multiplied
+with float32 accumulators, into a C of float32 or of their own type.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST = 1 << 31
 
 _CAPTURED = (
     "this product is computed by cuBLAS, which CuPy does not let a graph capture: name a kernel of pysimd, "
-    "gemm(..., kernel='f32_best') for float32, or capture torch.matmul"
+    "gemm(..., kernel='f32_best') for float32, 'f16_best' or 'bf16_best', or capture torch.matmul"
 )
 
 _N, _T = 0, 1
@@ -33,14 +33,23 @@ _DEFAULT = -1
 
 
 class _Types(NamedTuple):
-    """cudaDataType of the arrays, cublasComputeType_t, and the dtype of alpha and beta."""
+    """cudaDataType of A and B and that of C, cublasComputeType_t, and the dtype of alpha and beta."""
 
     data: int
+    data_c: int
     compute: int
     factors: type
 
 
-_TYPES = {"f32": _Types(0, 68, np.float32), "f64": _Types(1, 70, np.float64), "f16": _Types(2, 68, np.float32)}
+_DATA = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 14, "uint16": 14}
+"""cudaDataType; uint16 holds bfloat16 bits."""
+
+_TYPES = ("f32", "f64", "f16", "bf16f32")
+
+
+def _types(product: Product) -> _Types:
+    data, data_c = (_DATA[dtype.name] for dtype in (product.a.dtype, product.dtype))
+    return _Types(data, data_c, *((70, np.float64) if product.types == "f64" else (68, np.float32)))
 
 
 class _Gemm(NamedTuple):
@@ -81,16 +90,16 @@ class _Plan:
 
 def _call(types: _Types, gemm: _Gemm, alpha: int, beta: int):
     """Which memory each operand is in and at which offset, and cuBLAS's function of its handle and their addresses."""
-    (data, compute, _), (op_x, op_y), m, n, k = types, gemm.transposed, gemm.m, gemm.n, gemm.k
+    (data, data_c, compute, _), (op_x, op_y), m, n, k = types, gemm.transposed, gemm.m, gemm.n, gemm.k
     (ldx, ldy, ldz), (sx, sy, sz), count = gemm.ld, gemm.steps, gemm.count
     one, batch = _cublas().gemmEx, _cublas().gemmStridedBatchedEx
 
     # fmt: off
     def multiply(handle: int, x: int, y: int, z: int) -> None:
-        one(handle, op_x, op_y, m, n, k, alpha, x, data, ldx, y, data, ldy, beta, z, data, ldz, compute, _DEFAULT)
+        one(handle, op_x, op_y, m, n, k, alpha, x, data, ldx, y, data, ldy, beta, z, data_c, ldz, compute, _DEFAULT)
 
     def multiply_batch(handle: int, x: int, y: int, z: int) -> None:
-        batch(handle, op_x, op_y, m, n, k, alpha, x, data, ldx, sx, y, data, ldy, sy, beta, z, data, ldz, sz, count,
+        batch(handle, op_x, op_y, m, n, k, alpha, x, data, ldx, sx, y, data, ldy, sy, beta, z, data_c, ldz, sz, count,
               compute, _DEFAULT)
     # fmt: on
 
@@ -133,13 +142,18 @@ def work(product: Product) -> Work | ArrayWork:
     if not writable or (c0 is not None and not cupy_arrays.same_memory(c0, c) and not _one_piece(c0, c)):
         return ArrayWork(partial(_by_copies, product, writable))
     a, b = (x if _order(x) else x.copy(order="C") for x in (product.a, product.b))
-    types = _TYPES[product.types]
+    types = _types(product)
     with np.errstate(over="ignore"):  # a factor beyond the result's dtype is infinity there
-        factors = np.array([product.dtype.type(x) for x in (product.alpha, product.beta)], types.factors)
+        factors = np.array([_factor(x, product.dtype) for x in (product.alpha, product.beta)], types.factors)
     plan = _Plan(types, list(_calls(a, b, c)), factors, 0 if c0 is None else c.nbytes)
     made = Work(plan, (a, b, c0, c))
     # A C0 at another address would have to be copied: no plan where it is not one piece of memory.
     return made if c0 is None or _one_piece(c0, c) else ArrayWork(made.run)
+
+
+def _factor(x: float, dtype: np.dtype) -> float:
+    """alpha or beta, rounded to the dtype of the result where NumPy has it."""
+    return x if dtype.kind not in "f" else dtype.type(x)
 
 
 def _calls(a, b, c) -> Iterator[_Gemm]:

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from pysimd import operands
+from pysimd import dtypes, operands
 from pysimd.backends.gpu import cupy_arrays, memory, replay
 from pysimd.backends.gpu.plans import ArrayWork, KernelLaunch, KernelPlan, Plan, Work, addresses_of, operands_argument
 from pysimd.errors import DTypeError, OptionError, ShapeError, UnavailableError
@@ -124,7 +124,7 @@ class Gpu(ABC):
         self._check_call(threads)
 
         def check(a, b, _, out) -> Product:
-            return operands.check_matmul(kernel, a, b, out, self.offered)
+            return operands.check_matmul(kernel, a, b, out, self.offered, narrow=self.narrows(kernel))
 
         return self._computed(a, b, None, out, replay.matmul_call(kernel), check, partial(self._product_work, kernel))
 
@@ -137,7 +137,8 @@ class Gpu(ABC):
             return result
 
         def check(a, b, c, out) -> Product:
-            return operands.check_gemm(kernel, a, b, c, out, options, self.offered)
+            narrow = self.narrows(kernel)
+            return operands.check_gemm(kernel, a, b, c, out, options, self.offered, narrow=narrow)
 
         return self._computed(a, b, c, out, call, check, partial(self._product_work, kernel))
 
@@ -192,10 +193,27 @@ class Gpu(ABC):
     def _product_work(self, kernel: MicroKernel | Rung | None, product: Product) -> Work | ArrayWork:
         if not product.out.size:
             return Work(KernelPlan(()), (product.a, product.b, product.c, product.out))
+        if _rounds(product) and not self.rounds(product, kernel):
+            return ArrayWork(partial(self._multiply_and_round, product, kernel))
         plain = product.alpha == 1 and product.c is None
         if plain or self.applies_factors(product, kernel):
             return self.product_work(product, kernel)
         return ArrayWork(partial(self._multiply_and_scale, product, kernel))
+
+    def narrows(self, kernel: MicroKernel | Rung | None) -> bool:
+        """Whether ``out`` may have the 16-bit dtype of operands whose product is float32."""
+        return False
+
+    def rounds(self, product: Product, kernel: MicroKernel | Rung | None) -> bool:
+        """Whether what computes this product rounds it to 16 bits itself, of those that ``narrows`` allows."""
+        return False
+
+    def _multiply_and_round(self, product: Product, kernel) -> None:
+        """The product in float32, then rounded once."""
+        result = cupy_arrays.empty(product.full, np.float32)
+        c = None if product.c is None else dtypes.widened(cupy_arrays.readable(product.c), np.float32)
+        self._product_work(kernel, product._replace(c=c, out=result, dtype=result.dtype)).run()
+        cupy_arrays.copy(product.out, _rounded(result, product.dtype))
 
     def _multiply_and_scale(self, product: Product, kernel) -> None:
         """The product without factors, then alpha, beta and C element by element."""
@@ -258,6 +276,22 @@ def tile_work(launches: Iterable[tuple], arrays: Sequence, dynamic_shared_bytes:
         for f, grid, block, call in launches
     ]
     return Work(KernelPlan(steps), tuple(arrays))
+
+
+def _rounds(product: Product) -> bool:
+    """Whether the result is float32 rounded to the 16 bits of the operands."""
+    return product.dtype.itemsize == 2 and dtypes.FAMILIES[product.types].c == "float32"
+
+
+def _rounded(x, dtype: np.dtype):
+    """A float32 array rounded to 16 bits, to nearest even."""
+    import cupy
+
+    if dtype == np.float16:
+        return x.astype(dtype)
+    bits = x.view(np.uint32)
+    nearest = bits + np.uint32(0x7FFF) + (bits >> 16 & 1)
+    return (cupy.where(cupy.isnan(x), np.uint32(0x7FFF0000), nearest) >> 16).astype(np.uint16).view(dtype)
 
 
 # --- products too large for the project's kernels ---

@@ -62,7 +62,7 @@ def _by_copy(into_adjacent: Callable[[Product], Work], product: Product) -> None
 def prepared(rung: Rung, a, b, out) -> Callable[[], object]:
     """A function that launches ``out = a @ b`` without any checks, for measuring: matrices of CuPy that fit. Where the
     rung works on copies of them, it makes them."""
-    product = operands.check_gemm(rung, a, b, None, out, operands.GemmOptions(), (rung.types,))
+    product = operands.check_gemm(rung, a, b, None, out, operands.GemmOptions(), (rung.types,), True)
     work = partial(rung._implementation.product_work, product, rung)
     made = work()
     if {x.data.ptr for x in made.arrays[:2]} != {a.data.ptr, b.data.ptr}:

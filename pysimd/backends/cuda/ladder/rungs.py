@@ -46,11 +46,12 @@ def _function(
     layout_a: str,
     layout_b: str,
     device: int,
-    block: ladder_table.Block | None = None,
+    block: ladder_table.Block | ladder_table.TensorBlock | None = None,
     fused_fixup: bool = False,
+    narrow: bool = False,
 ):
     """The compiled kernel of a template instance, as CuPy launches it; ``device`` is the current one."""
-    return _kernel(name, layout_a, layout_b, device, block, fused_fixup).kernel
+    return _kernel(name, layout_a, layout_b, device, block, fused_fixup, narrow).kernel
 
 
 @cache
@@ -59,11 +60,12 @@ def _kernel(
     layout_a: str,
     layout_b: str,
     device: int,
-    block: ladder_table.Block | None = None,
+    block: ladder_table.Block | ladder_table.TensorBlock | None = None,
     fused_fixup: bool = False,
+    narrow: bool = False,
 ):
     row = ladder_table.BY_NAME[name]
-    entry = ladder_table.entry(row, layout_a, layout_b, block, fused_fixup)
+    entry = ladder_table.entry(row, layout_a, layout_b, block, fused_fixup, narrow)
     kernel = _compiled(row.source, entry, device)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
     if shared:
@@ -72,9 +74,9 @@ def _kernel(
 
 
 @cache
-def _fixup_function(name: str, block: ladder_table.Block, device: int):
+def _fixup_function(name: str, block: ladder_table.Block | ladder_table.TensorBlock, device: int, narrow: bool = False):
     row = ladder_table.BY_NAME[name]
-    entry = ladder_table.fixup_entry(row, block)
+    entry = ladder_table.fixup_entry(row, block, narrow)
     return _compiled(row.source, entry, device).kernel
 
 
@@ -121,7 +123,11 @@ def _work(row: ladder_table.Rung, product: Product) -> Work:
     (a, b, c0, c), order = gpu_rungs.arranged(product)
     if row.stages or row.blocks or row.tensor_blocks:
         a, b = _loadable(row, a, b, c0, c)
-    launch = _tensor if row.tensor_blocks else _persistent if row.blocks else _plain
+    launch = _plain
+    if row.tensor_blocks:
+        launch = partial(_tensor, c.itemsize)
+    elif row.blocks:
+        launch = _persistent
     shape, arrays = (c.shape[-2], c.shape[-1], a.shape[-1]), (a, b, c0, c)
     parts = []
     for layout_a, layout_b, count, fields in gemm_launches.launches(row, *arrays, product.alpha, product.beta):
@@ -143,7 +149,7 @@ def _loadable(row: ladder_table.Rung, a, b, c0, c):
     fits, copied = gemm_launches.copied_by_feeds, _other_major
     if row.loads_by_tma:
         fits, copied = tensor.along_rows, tensor.mn_major
-    elif row.splits_operands or row.packs_operands:
+    elif row.splits_operands or row.packs_operands or row.pads_operands:
         fits, copied = tensor.packable, tensor.padded
     elif row.tensor_blocks:
         fits, copied = tensor.mappable, tensor.padded
@@ -191,24 +197,37 @@ def _persistent(
 
 
 def _tensor(
-    row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int, gemm: Argument
+    c_bytes: int,
+    row: ladder_table.Rung,
+    m: int,
+    n: int,
+    k: int,
+    layout_a: str,
+    layout_b: str,
+    products: int,
+    gemm: Argument,
 ) -> _Part:
-    """Blocks, or clusters of them, whose panels the tensor memory accelerator loads. Where a rung splits or packs its
-    operands, launches before that one write their parts or their K-major copy."""
+    """Blocks, or clusters of them, whose panels the tensor memory accelerator loads. Where a rung splits, packs or pads
+    its operands, launches before that one write their parts or copies; where tiles are split along k, a launch after it
+    adds the partial tiles. ``c_bytes`` is the size of an element of C."""
     device = current_device()
     processors = multiprocessors(device)
-    block = tensor.choose(row.tensor_blocks, m, n, k, products, processors)
-    function = _function(row.name, layout_a, layout_b, device, block)
+    choice = tensor.choose(row, m, n, k, products, processors)
+    block, narrow = choice.block, c_bytes == 2
+    function = _function(row.name, layout_a, layout_b, device, block, False, narrow)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
-    packed, grid, arguments = tensor.arguments(block, row, (layout_a, layout_b), products, gemm, processors)
+    packed, scratch, arguments = tensor.arguments(choice, row, (layout_a, layout_b), products, gemm, c_bytes)
     launches = [
         KernelLaunch(
             _pack_function(row.name, layout, device), (min(copy.tiles, 16 * processors),), (256,), (copy.argument,)
         )
         for layout, copy in packed
     ]
-    launches.append(KernelLaunch(function, (grid,), (block.threads,), arguments, shared))
-    return _Part(launches, sum(copy.nbytes for _, copy in packed))
+    launches.append(KernelLaunch(function, (choice.grid * block.cluster,), (block.threads,), arguments, shared))
+    if choice.split_tiles:
+        add = _fixup_function(row.name, block, device, narrow)
+        launches.append(KernelLaunch(add, (tensor.fixup_blocks(choice, processors),), (256,), arguments[:2]))
+    return _Part(launches, scratch)
 
 
 def _other_major(x, _which: int):

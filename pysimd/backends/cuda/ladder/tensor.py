@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import numpy as np
 
 from pysimd.backends.cuda import tensor_maps
@@ -91,28 +94,80 @@ def _map_argument(made: np.ndarray, slot: Slot) -> Argument:
     return Argument(made.view(np.int64), (slot,), tensor_maps.replace_address)
 
 
-def choose(blocks, m: int, n: int, k: int, products: int, processors: int) -> TensorBlock:
-    """The block whose waves of tiles take the shortest time at its rate."""
+LAUNCH_US, FIXUP_US, BYTES_PER_US, PARTIAL_BYTES_PER_US = 3.0, 3.0, 4.0e6, 3.0e6
+"""Of an H200: microseconds of a launch without its multiply-adds and of a second one for the fix-up, bytes of operands
+and of partial tiles that the device moves in a microsecond."""
 
-    def time(block: TensorBlock) -> float:
+LEAST = 4
+"""Panels of a share of a split tile, at least."""
+
+
+class Choice(NamedTuple):
+    """How a product is launched.
+
+    Attributes:
+        block: tile and cluster.
+        tiles: of C, of a cluster each, those of the whole batch.
+        panels: along k, of a tile.
+        split_tiles: tiles that are split along k.
+        grid: blocks, or clusters, that are launched.
+        us: estimated time.
+    """
+
+    block: TensorBlock
+    tiles: int
+    panels: int
+    split_tiles: int
+    grid: int
+    us: float
+
+
+def choose(row: Rung, m: int, n: int, k: int, products: int, processors: int) -> Choice:
+    """The choice of the shortest time among the blocks of a rung, each with and without a split along k. The time is
+    that of the waves of tiles at the block's rate, or of the bytes of the operands, and with a split that of the
+    partial tiles. Products of a batch are not split, so that all of them have the same bits."""
+    panels = -(-k // row.bk)
+    if row.splits_operands:
+        panels = 2 * max(1, -(-panels // 2))  # tf32x3.cu takes two at a time
+    moved = products * (m * k + k * n + m * n) * row.panel_bytes / BYTES_PER_US
+    choices = []
+    for block in row.tensor_blocks:
+        if m * n * k * products < block.least:
+            continue
         tiles = products * -(-m // (block.bm * block.cluster)) * -(-n // block.bn)
-        rounds = -(-tiles * block.cluster // processors)
-        return rounds * block.bm * block.bn / (block.rate or 1.0)
+        units = processors // block.cluster
+        panel = 2e-6 * block.bm * block.bn * row.bk * processors / (block.rate or 1.0)
+        time = LAUNCH_US + max(moved, -(-tiles // units) * panels * panel)
+        choices.append(Choice(block, tiles, panels, 0, min(tiles, units) if block.persistent else tiles, time))
+        if not row.split_k or products > 1 or block.cluster > 1:
+            continue
+        for split_tiles, grid in _splits(tiles, panels, processors):
+            partial = 8 * (split_tiles + grid) * block.bm * block.bn / PARTIAL_BYTES_PER_US
+            time = LAUNCH_US + max(moved, tiles * panels * panel / grid) + FIXUP_US + partial
+            choices.append(Choice(block, tiles, panels, split_tiles, grid, time))
+    return min(choices, key=lambda choice: choice.us)
 
-    able = [block for block in blocks if m * n * k * products >= block.least]
-    return min(able, key=time)
+
+def _splits(tiles: int, panels: int, processors: int) -> Iterator[tuple[int, int]]:
+    """Tiles that are split, and blocks: where there are fewer tiles than multiprocessors, all in equal parts. To split
+    those of the last two waves does not pay: 3000 x 3000 x 3000 took an H200 161 us with it, 133 without."""
+    for parts in range(2, min(processors // tiles, panels // LEAST) + 1):
+        yield tiles, tiles * parts
+
+
+def fixup_blocks(choice: Choice, processors: int) -> int:
+    """Blocks of 256 threads that add partial tiles: a thread for every four elements, or, where there are few of them
+    and many partial tiles, up to 16 threads, which add some of these each (fixup.cuh)."""
+    blocks, most = choice.split_tiles * choice.block.bm * choice.block.bn // 1024, choice.grid // choice.split_tiles
+    groups = 1
+    while groups < 16 and 2 * groups <= most and 2 * groups * blocks <= 8 * processors:
+        groups *= 2
+    return groups * blocks
 
 
 def fields(gemm: Argument) -> dict[str, int]:
     """The fields of a Gemm by name."""
     return dict(zip(gemm_launches.FIELDS, gemm.words.tolist(), strict=True))
-
-
-def _schedule(block: TensorBlock, panels: int, products: int, m: int, n: int, processors: int):
-    """The grid, and the Schedule of whole tiles."""
-    tiles = products * -(-m // (block.bm * block.cluster)) * -(-n // block.bn)
-    blocks = min(tiles, processors // block.cluster) if block.persistent else tiles
-    return blocks * block.cluster, gemm_blocks.fields("f32", tiles, panels, 0, blocks, GROUP // block.cluster)
 
 
 def _map(p: dict[str, int], letter: str, layout: str, rows: int, products: int, box_rows: int, row: Rung):
@@ -122,98 +177,128 @@ def _map(p: dict[str, int], letter: str, layout: str, rows: int, products: int, 
     count, ld, k = products if step else 1, p[f"ld{letter}"], p["k"]
     along_k = layout.startswith("K_MAJOR")
     extents = (k, rows, count) if along_k else (rows, k, count)
-    box = (row.bk, box_rows) if along_k else (64, row.bk)
-    return tensor_maps.tensor_map(p[letter], size, extents, (ld * size, step * size), box, SWIZZLE)
+    return tensor_maps.tensor_map(
+        p[letter], size, extents, (ld * size, step * size), _box(row, layout, box_rows), SWIZZLE
+    )
 
 
-def _with_map_c(gemm: Argument, maps: tuple, products: int) -> tuple[Argument, tuple[Argument, ...]]:
+def _box(row: Rung, layout: str, rows: int) -> tuple[int, int]:
+    return (row.bk, rows) if layout.startswith("K_MAJOR") else (64, row.bk)
+
+
+def _with_map_c(gemm: Argument, maps: tuple, products: int, c_bytes: int) -> tuple[Argument, tuple[Argument, ...]]:
     """The Gemm and the maps, with that of C in boxes of wgmma.cuh, of which the Gemm tells; where C can have none, any
     other map stands in its place. A TMA store writes whole pieces of 16 bytes: where rows of C end within one, it would
     write past them."""
     p = fields(gemm)
-    whole = 4 * p["n"] % tensor_maps.ALIGNMENT == 0
+    whole = c_bytes * p["n"] % tensor_maps.ALIGNMENT == 0
     apart = (p["m"] == 1 or p["ldc"] >= p["n"]) and (products == 1 or p["c_batch"] > 0)
     if p["c0"] or not p["c_vector"] or not whole or not apart:
         return gemm, (*maps, maps[0])
     words = gemm.words.copy()
     words[gemm_launches.FIELDS.index("c_vector")] = BY_MAP
-    extents, steps = (p["n"], p["m"], products), (4 * p["ldc"], 4 * p["c_batch"])
-    map_c = tensor_maps.tensor_map(p["c"], 4, extents, steps, (32, 64), SWIZZLE)
+    extents, steps = (p["n"], p["m"], products), (c_bytes * p["ldc"], c_bytes * p["c_batch"])
+    map_c = tensor_maps.tensor_map(p["c"], c_bytes, extents, steps, (SWIZZLE // c_bytes, 64), SWIZZLE)
     return gemm._replace(words=words), (*maps, _map_argument(map_c, gemm.slots[-1]))
 
 
 class Packed:
-    """A K-major copy of an operand in scratch memory: one of int8, or the two parts of float32 that tf32x3.cu
-    multiplies.
+    """A copy of an operand in scratch memory: of 16-bit elements in its own layout, with padded rows; else K-major, of
+    int8, or the two parts of float32 that tf32x3.cu multiplies.
 
     Args:
         row: of the rung.
         p: the fields of the Gemm.
         letter, rows: of the operand, ``a`` or ``b``, and how many rows (columns) it has.
+        layout: of the operand.
         products: of the launch.
         slot: of the operand in the Gemm.
         offset: of the copy in the scratch memory.
     """
 
-    def __init__(self, row: Rung, p: dict[str, int], letter: str, rows: int, products: int, slot: Slot, offset: int):
+    def __init__(
+        self,
+        row: Rung,
+        p: dict[str, int],
+        letter: str,
+        rows: int,
+        layout: str,
+        products: int,
+        slot: Slot,
+        offset: int,
+    ):
+        self.row, self.rows, self.k = row, rows, p["k"]
+        self.layout = layout if row.pads_operands else "K_MAJOR"
         self.parts = 2 if row.splits_operands else 1
-        self.size, self.rows, self.k = row.panel_bytes // self.parts, rows, p["k"]
+        self.size = row.panel_bytes // self.parts
         step = p[f"{letter}_batch"]
         self.products = products if step else 1
         piece = tensor_maps.ALIGNMENT // self.size
-        self.pitch = -(-self.k // piece) * piece
+        self.length, self.lines = (self.k, rows) if self.layout.startswith("K_MAJOR") else (rows, self.k)
+        self.pitch = -(-self.length // piece) * piece
         self.slot = Slot(0, SCRATCH, offset)
-        copy_bytes = self.parts * self.size * self.products * rows * self.pitch
-        self.nbytes = -(-copy_bytes // _ALIGNMENT) * _ALIGNMENT
-        given = [p[letter], 0, rows, self.k, p[f"ld{letter}"], step, self.products, self.pitch]  # a Split or a Pack
+        self.nbytes = _aligned(self.parts * self.size * self.products * self.lines * self.pitch)
+        given = [p[letter], 0, rows, self.k, p[f"ld{letter}"], step, self.products, self.pitch]  # a Split, Pack or Pad
         self.argument = Argument(np.array(given, np.int64), (slot._replace(word=0), self.slot._replace(word=1)))
 
     @property
     def tiles(self) -> int:
-        """Blocks that have something to do: 32 x 32 elements each, or 64 x 64 bytes."""
+        """Blocks that have something to do: 32 x 32 elements each, 64 x 64 bytes, or 2048 elements of padded rows."""
+        if self.row.pads_operands:
+            return -(-self.products * self.lines * self.pitch // 2048)
         edge = 32 if self.parts == 2 else 64
         return self.products * -(-self.rows // edge) * -(-self.k // edge)
 
-    def tensor_map(self, box_rows: int, bk: int) -> Argument:
-        extents = (self.k, self.rows, self.parts * self.products)
-        steps = (self.size * self.pitch, self.size * self.pitch * self.rows)
-        made = tensor_maps.tensor_map(tensor_maps.ANYWHERE, self.size, extents, steps, (bk, box_rows), SWIZZLE)
+    def tensor_map(self, box_rows: int) -> Argument:
+        extents = (self.length, self.lines, self.parts * self.products)
+        steps = (self.size * self.pitch, self.size * self.pitch * self.lines)
+        box = _box(self.row, self.layout, box_rows)
+        made = tensor_maps.tensor_map(tensor_maps.ANYWHERE, self.size, extents, steps, box, SWIZZLE)
         return _map_argument(made, self.slot)
 
 
 _ALIGNMENT = 256
-"""Bytes of which the address of the copy of an operand is a multiple."""
+"""Bytes of which addresses in scratch memory are multiples."""
+
+
+def _aligned(nbytes: int) -> int:
+    return -(-nbytes // _ALIGNMENT) * _ALIGNMENT
 
 
 def arguments(
-    block: TensorBlock, row: Rung, layouts: tuple[str, str], products: int, gemm: Argument, processors: int
+    choice: Choice, row: Rung, layouts: tuple[str, str], products: int, gemm: Argument, c_bytes: int
 ) -> tuple[list[tuple[str, Packed]], int, tuple[Argument, ...]]:
-    """The layouts and the copies of the operands that launches pack before, and grid and arguments of the launch that
-    multiplies: the Gemm, a Schedule, and the tensor maps of A and B, and of C for a rung that stores by one."""
-    p, packed, maps, offset = fields(gemm), [], [], 0
+    """The layouts and the copies of the operands that launches write before, the bytes of scratch memory, and the
+    arguments of the launch that multiplies: the Gemm, a Schedule, and the tensor maps of A and B, and of C for a rung
+    that stores by one. ``c_bytes`` is the size of an element of C."""
+    p, block, packed, maps, offset = fields(gemm), choice.block, [], [], 0
     operands = (("a", layouts[0], p["m"], block.bm), ("b", layouts[1], p["n"], block.bn // block.cluster))
     for slot, (letter, layout, rows, box_rows) in zip(gemm.slots, operands, strict=False):
-        if row.splits_operands or (row.packs_operands and not _k_major(p, letter, layout, rows, row, products)):
-            made = Packed(row, p, letter, rows, products, slot, offset)
+        if row.splits_operands or not _readable(p, letter, layout, rows, row, products):
+            made = Packed(row, p, letter, rows, layout, products, slot, offset)
             offset += made.nbytes
             packed.append((layout, made))
-            maps.append(made.tensor_map(box_rows, row.bk))
+            maps.append(made.tensor_map(box_rows))
         else:
             maps.append(_map_argument(_map(p, letter, layout, rows, products, box_rows, row), slot))
-    panels = -(-p["k"] // row.bk)
-    if row.splits_operands:
-        panels = 2 * max(1, -(-panels // 2))  # tf32x3.cu takes two at a time
-    grid, schedule = _schedule(block, panels, products, p["m"], p["n"], processors)
-    gemm, maps = _with_map_c(gemm, tuple(maps), products) if row.stores_by_tma else (gemm, tuple(maps))
-    return packed, grid, (gemm, Argument(schedule.view(np.int64)), *maps)
+    schedule = gemm_blocks.fields(
+        row.types, choice.tiles, choice.panels, choice.split_tiles, choice.grid, GROUP // block.cluster
+    )
+    workspace = [Slot(0, SCRATCH, offset)] if choice.split_tiles else []
+    if choice.split_tiles:
+        offset += 4 * (choice.split_tiles + choice.grid) * block.bm * block.bn
+    gemm, maps = _with_map_c(gemm, tuple(maps), products, c_bytes) if row.stores_by_tma else (gemm, tuple(maps))
+    return packed, offset, (gemm, Argument(schedule.view(np.int64), tuple(workspace)), *maps)
 
 
-def _k_major(p: dict[str, int], letter: str, layout: str, rows: int, row: Rung, products: int) -> bool:
-    """Whether a K-major operand can be described as it lies."""
+def _readable(p: dict[str, int], letter: str, layout: str, rows: int, row: Rung, products: int) -> bool:
+    """Whether an operand can be described as it lies, in a layout that the rung multiplies."""
     ld, step, size = p[f"ld{letter}"], p[f"{letter}_batch"], row.panel_bytes
+    along_k = layout.startswith("K_MAJOR")
+    length, lines = (p["k"], rows) if along_k else (rows, p["k"])
     return (
-        layout.startswith("K_MAJOR")
+        (along_k or not row.packs_operands)
         and p[letter] % tensor_maps.ALIGNMENT == 0
-        and (rows == 1 or (ld >= p["k"] and ld * size % tensor_maps.ALIGNMENT == 0))
+        and (lines == 1 or (ld >= length and ld * size % tensor_maps.ALIGNMENT == 0))
         and (products == 1 or (step >= 0 and step * size % tensor_maps.ALIGNMENT == 0))
     )

@@ -1,0 +1,125 @@
+"""How long a whole product takes an H200 by the best rung of its types and by cuBLAS: the model of dispatch.
+
+Both times are those of waves of tiles, or of the bytes of the operands, whichever is longer. What cuBLAS chooses is not
+known, so it is taken for the best of nine tiles, each with and without a split along k. The constants were fitted to
+times that benchmarks/gemm_shapes.py recorded (benchmarks/results/gemm_random_h200.json, which holds the errors of both
+estimates, and gemm_random8_h200.json).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from pysimd.backends.cuda.ladder import schedule, tensor
+from pysimd.gpu_kernels import ladder_table
+
+PROCESSORS = 132
+"""Multiprocessors of the device that the model is of."""
+
+_CYCLES_PER_US = 1755
+
+_TILES = ((128, 128), (256, 128), (128, 256), (128, 64), (64, 128), (64, 64), (32, 128), (128, 32), (32, 32))
+_SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+_LEAST_K = 64
+_PARTIAL_BYTES_PER_US = 3.0e6
+"""Tiles and splits along k of cuBLAS, the k of a part at least, and the speed at which partial tiles are moved."""
+
+
+class Library(NamedTuple):
+    """Constants of cuBLAS for operands of one type.
+
+    Attributes:
+        element_bytes: of the operands.
+        launch_us: of a launch without its multiply-adds.
+        bytes_per_us: of operands and C.
+        split_us: of the launch that adds partial tiles.
+        flops_per_us: of the device, at its peak.
+        parts: of that peak which each of the tiles reaches.
+    """
+
+    element_bytes: int
+    launch_us: float
+    bytes_per_us: float
+    split_us: float
+    flops_per_us: float
+    parts: tuple[float, ...]
+
+    def us(self, m: int, n: int, k: int) -> float:
+        """Estimated time."""
+        moved = self.element_bytes * (m * k + k * n + m * n) / self.bytes_per_us
+        return self.launch_us + max(moved, min(self._multiplied(m, n, k)))
+
+    def _multiplied(self, m: int, n: int, k: int) -> Iterator[float]:
+        for (bm, bn), part in zip(_TILES, self.parts, strict=True):
+            tiles = -(-m // bm) * -(-n // bn)
+            step = 2 * bm * bn * PROCESSORS / (part * self.flops_per_us)
+            for split in _SPLITS:
+                if split > 1 and k // split < _LEAST_K:
+                    break
+                added = self.split_us + 8 * m * n * split / _PARTIAL_BYTES_PER_US if split > 1 else 0.0
+                yield -(-tiles * split // PROCESSORS) * -(-k // split) * step + added
+
+
+CUBLAS_F32 = Library(4, 5.1, 2.0e6, 3.3, 54e6, (0.893, 0.837, 0.958, 0.797, 0.8, 0.789, 0.863, 0.718, 0.268))
+CUBLAS_UNALIGNED = Library(2, 11.2, 2.04e6, 6.2, 800e6, (0.249, 0.255, 0.286, 0.195, 0.2, 0.206, 0.189, 0.163, 0.181))
+"""The second is of 16-bit operands whose rows do not all start at multiples of 16 bytes, which the tensor memory
+accelerator cannot read; cuBLAS then takes kernels of a third of the speed, and the rung copies them first."""
+
+LEAST_MN = 48
+LEAST_MACS = {"f32": 1 << 26, "f16": 1 << 27, "bf16f32": 1 << 27}
+"""Rows and columns, and multiply-adds, from which on the estimates hold."""
+
+_ALIGNED = 8
+_LINE = 64
+_POWER_LIMITED = 1 << 38
+"""Elements of 16 bytes and of a line of 128; multiply-adds from which on 16-bit products run at the power limit."""
+
+
+@lru_cache(4096)
+def takes(types: str, m: int, n: int, k: int) -> bool:
+    """Whether the best rung of these types is estimated to be as fast as cuBLAS for a row-major product."""
+    if min(m, n) < LEAST_MN:
+        return False
+    if types == "f32" and _whole_vectors(m, n, k):
+        return True
+    if m * n * k < LEAST_MACS[types]:
+        return False
+    if types == "f32":
+        return f32_us(m, n, k) <= CUBLAS_F32.us(m, n, k)
+    if n % _ALIGNED or k % _ALIGNED:
+        return unaligned_us(m, n, k) <= CUBLAS_UNALIGNED.us(m, n, k)
+    # At the power limit both are as fast, and the rung measured 1.00 to 1.05 times cuBLAS; below it, 0.5 to 1.0 times.
+    return m * n * k >= _POWER_LIMITED and not (n % _LINE or k % _LINE)
+
+
+def _whole_vectors(m: int, n: int, k: int) -> bool:
+    """Whether float32 operands that are loaded in vectors are large on each side, or C is small and k long: cuBLAS then
+    takes up to 1.4 times its estimate, and ``f32_best`` measured 1.03 to 1.4 times cuBLAS."""
+    less, more = sorted((m, n))
+    return not (n % 4 or k % 4) and ((less >= 512 and k >= 256) or (more <= 512 and k >= 4096))
+
+
+def f32_us(m: int, n: int, k: int) -> float:
+    """Estimated time of ``f32_best``: that of its schedule, or of copies of 4 bytes where n is no multiple of 4, and
+    edge tiles whose rows are not stored in vectors."""
+    row = ladder_table.BY_NAME["f32_best"]
+    choice = schedule.choose(row, row.blocks, 1, m, n, k, 1, PROCESSORS)
+    block, waves = choice.block, -(-choice.tiles // PROCESSORS)
+    shares = choice.tiles / choice.grid if choice.split_tiles else waves
+    words = shares * choice.panels * schedule.PANEL * (block.bm + block.bn) * 1e-4
+    stored = waves * block.bm * block.bn * 1e-4
+    copied = 4.05 * words * (n % 4 != 0) + 0.03 * words * (k % 4 != 0)
+    multiplied = 0.89 * (choice.cycles / _CYCLES_PER_US - 3.4)
+    moved = (m * k + k * n + m * n) / 1e6
+    return 2.5 + max(moved, max(multiplied, copied) + (4.8 * (n % 4 != 0) + 1.4) * stored)
+
+
+def unaligned_us(m: int, n: int, k: int) -> float:
+    """Estimated time of ``f16_best`` and ``bf16_best`` with copies of the operands whose rows are not aligned."""
+    choice = tensor.choose(ladder_table.BY_NAME["bf16_best"], m, n, k, 1, PROCESSORS)
+    stored = -(-choice.tiles // PROCESSORS) * choice.block.bm * choice.block.bn * 1e-4
+    copies = [elements for elements, length in ((m * k, k), (k * n, n)) if length % _ALIGNED]
+    copied = 3.2 * len(copies) + 1.34e-6 * sum(copies)
+    return 1.5 + 1.19 * (choice.us - tensor.LAUNCH_US) + copied + (4.4 * (n % _ALIGNED != 0) + 0.7) * stored
