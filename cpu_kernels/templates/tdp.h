@@ -7,9 +7,14 @@
  * second pass over C. A configuration takes as long as three steps: a call of the batch function has two at most, and
  * none if the call before had the same shape (PYSIMD_CONFIGURED).
  *
- * While a tile is stored no multiply-add runs: 15 cycles for a row of it in one cache line, 50 for rows in two, more if C
- * is not in L1; and to load C into the accumulators takes as long again. So the products of a batch are stored to a
- * buffer, and vector instructions take them from there to C between the multiply-adds of the next product.
+ * While a tile is stored no multiply-add runs: for 15 cycles if C is in L1 and its rows are in one cache line each, for 50
+ * if they are in two; and to load C into the accumulators takes as long again. So the products of a batch are stored to a
+ * buffer, and vector instructions take them from there to C between the multiply-adds of the next product. What is left
+ * is the store to the buffer: with 8 steps a tile runs at 90 % of its multiply-adds alone, with 4 at 82 %.
+ *
+ * Tried on the same Xeon: four orders of the loads in a step, one of them a step ahead (no difference: without C each is
+ * at 100 % of the multiply-adds); panels stored as tiles of 1 KiB (2 to 4 % more, and a layout of its own); C in blocks
+ * that stay in L2 for all blocks of k (within the noise).
  */
 
 enum {
