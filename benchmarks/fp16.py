@@ -1,8 +1,8 @@
 """float16 on the CPU: half accumulators (AVX512-FP16) next to float32 accumulators, PyTorch and NumPy, in one run.
 
-GFLOP/s of the tile in cache and of its multiply-adds on registers alone; and of n x n x n products into a float16 result
-that exists, except for ``float32``, whose result is float32. PyTorch and NumPy multiply float16 by float16 as they
-choose to; NumPy has no kernel for it and is measured up to 256. Rounds are interleaved, and the best counts.
+GFLOP/s of the tile in cache and of its multiply-adds on registers alone; and of n x n x n products into a float16
+result that exists, except for ``float32``, whose result is float32. PyTorch and NumPy multiply float16 by float16 as
+they choose to; NumPy has no kernel for it and is measured up to 256. Rounds are interleaved, and the best counts.
 
 ``taskset -c 3 python benchmarks/fp16.py --out benchmarks/results/fp16_intel.json``
 """
