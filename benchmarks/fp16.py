@@ -19,7 +19,7 @@ import pysimd
 from pysimd.bench.data import random_array
 from pysimd.bench.tiles import tile_speed
 
-KERNEL = "avx512fp16_f16_outer_28x32"
+KERNEL = "avx512fp16_f16_outer_16x32"
 MOST_OF_NUMPY = 256
 ROUNDS = 8
 

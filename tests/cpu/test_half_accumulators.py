@@ -13,7 +13,7 @@ import pysimd
 from pysimd.backends.cpu import table as cpu_table
 from pysimd.backends.cpu.implementation import CPU
 
-KERNEL = pysimd.kernel("avx512fp16_f16_outer_28x32")
+KERNEL = pysimd.kernel("avx512fp16_f16_outer_16x32")
 needs_fp16 = pytest.mark.skipif(not KERNEL.available, reason=KERNEL.unavailable_reason)
 SIZES = [(1, 1, 1), (3, 5, 7), (14, 32, 64), (15, 33, 2), (40, 70, 301), (100, 100, 100), (70, 200, 1500)]
 
