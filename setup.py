@@ -7,6 +7,9 @@ platform tag of a wheel that is cross-compiled, by the compiler that CC and LDSH
 import os
 import platform
 import runpy
+import shlex
+import subprocess
+import sysconfig
 from pathlib import Path
 
 from setuptools import setup
@@ -33,11 +36,21 @@ def library(target):
     }
 
 
-if sanitize:  # the cffi extension takes its flags from the environment
-    os.environ["CFLAGS"] = " ".join([os.environ.get("CFLAGS", ""), *sanitize])
+def compiles(target):
+    """Whether the compiler knows the flags of a target."""
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC"))
+    command = [*compiler, *targets["TARGETS"][target][1], "-x", "c", "-c", os.devnull, "-o", os.devnull]
+    return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+built = targets["built_on"](machine)
+missing = [target for target in built if target in targets["OPTIONAL"] and not compiles(target)]
+flags_of_all = [*sanitize, *(f"-DPYSIMD_WITHOUT_{target.upper()}" for target in missing)]
+if flags_of_all:  # the cffi extension takes its flags from the environment
+    os.environ["CFLAGS"] = " ".join([os.environ.get("CFLAGS", ""), *flags_of_all])
 
 setup(
-    libraries=[library(target) for target in targets["built_on"](machine)],
+    libraries=[library(target) for target in built if target not in missing],
     cffi_modules=["cpu_kernels/build_cffi.py:ffi"],
     options={"bdist_wheel": {"py_limited_api": "cp310", "plat_name": platform_tag}},
 )

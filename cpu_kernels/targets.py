@@ -15,7 +15,8 @@ TARGETS = {  # target: (folder of its files, compiler flags)
     "avx512": ("x86", _AVX512),
     "avx512vnni": ("x86", [*_AVX512, "-mavx512vnni"]),
     "avx512bf16": ("x86", [*_AVX512, "-mavx512bf16"]),
-    "amx": ("x86", []),  # written in assembly
+    "avx512fp16": ("x86", [*_AVX512, "-mavx512fp16"]),
+    "amx": ("x86", _AVX512),  # its own instructions are written in assembly
     "neon": ("arm", []),
     "neondot": ("arm", ["-mcpu=generic+dotprod"]),
     "neonmmla": ("arm", ["-mcpu=generic+dotprod+i8mm+bf16"]),
@@ -23,6 +24,9 @@ TARGETS = {  # target: (folder of its files, compiler flags)
     "sme": ("arm", []),  # written in assembly
     "rvv": ("riscv", ["-march=rv64gcv", "-mabi=lp64d"]),
 }
+
+OPTIONAL = ("avx512fp16",)
+"""Targets that are left out where the compiler does not know their flags: gcc before 12, clang before 14."""
 
 # -O2, not -O3: the templates unroll what must be unrolled, and -O3 copies whole tiles for each value of the flags.
 FLAGS = ["-std=gnu11", "-O2", "-g0", "-fvisibility=hidden", "-fPIC"]

@@ -7,7 +7,7 @@ const char *const pysimd_feature_names[] = {"sse2",     "avx",      "avx2",     
                                             "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16",
                                             "f16c",     "neon",     "dotprod",  "i8mm",        "bf16",
                                             "sve",      "sme",      "rvv",      "amx_tile",    "amx_int8",
-                                            "amx_bf16"};
+                                            "amx_bf16", "avx512_fp16"};
 const int pysimd_feature_count = sizeof pysimd_feature_names / sizeof *pysimd_feature_names;
 
 #ifdef __x86_64__
@@ -38,7 +38,7 @@ uint64_t pysimd_cpu_features(void)
         has |= BIT(edx, 24, HAS_AMX_TILE) | BIT(edx, 25, HAS_AMX_INT8) | BIT(edx, 22, HAS_AMX_BF16);
     if ((saved & SAVES_ZMM) != SAVES_ZMM) return has;
     has |= BIT(ebx, 16, HAS_AVX512F) | BIT(ebx, 17, HAS_AVX512DQ) | BIT(ebx, 30, HAS_AVX512BW);
-    has |= BIT(ebx, 31, HAS_AVX512VL) | BIT(ecx, 11, HAS_AVX512_VNNI);
+    has |= BIT(ebx, 31, HAS_AVX512VL) | BIT(ecx, 11, HAS_AVX512_VNNI) | BIT(edx, 23, HAS_AVX512_FP16);
     if (last_subleaf >= 1 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx)) has |= BIT(eax, 5, HAS_AVX512_BF16);
     return has;
 }

@@ -68,15 +68,13 @@ static int64_t step_of_k(const pysimd_kernel *kernel)
 }
 
 /* The longest block of k: a micro-panel of B, kc rows of nr columns, is as large as L1. Half of that keeps the whole
- * micro-panel in L1, but accumulates into C twice as often: 1024 x 1024 x 1024 took 1.04 times as long on a Zen 3.
- * Multiply-adds of AMX take so little time that C, which comes from L3, counts more: with a third more in a block,
- * 2048 x 2048 x 2048 ran 1.08 (bf16) and 1.26 times (int8) as fast on a Xeon. */
+ * micro-panel in L1, but accumulates into C twice as often: 1024 x 1024 x 1024 took 1.04 times as long on a Zen 3. With
+ * two thirds and with four thirds of it products of AMX took the same time, within the noise of a Xeon. */
 static int64_t longest_block(const pysimd_kernel *kernel)
 {
     enum { SHORTEST = 64 };
     const int64_t row = kernel->nr * pysimd_sizes_in_kernel(kernel).b, step = step_of_k(kernel);
-    const int64_t l1 = pysimd_caches().l1, bytes = kernel->k_tile ? l1 + l1 / 3 : l1;
-    return most(bytes / row / step * step, SHORTEST);
+    return most(pysimd_caches().l1 / row / step * step, SHORTEST);
 }
 
 typedef struct {
@@ -295,29 +293,37 @@ static void prefetch_tile(const char *c, int64_t rows, int64_t row_bytes, int64_
     }
 }
 
+/* Tiles of a column that a call of the kernel computes. With tile registers all of them, which are written to C while
+ * the next is multiplied (tdp.h); its prefetch is the kernel's, too. */
+static int64_t tiles_of_a_call(const pysimd_kernel *kernel, int64_t rows, k_block k)
+{
+    return kernel->k_tile && !k.scales ? most(rows / kernel->mr, 1) : 1;
+}
+
 /* A block of A times one of B, both as the kernel reads them: rows of C from c on. */
 static void micro_tiles(const plan *p, int64_t rows, const char *a, int64_t rs_a, int64_t cs_a, int64_t columns,
                         const char *b, char *c, k_block k)
 {
     const pysimd_kernel *kernel = p->kernel;
-    const int64_t stride = p->product->rs_c * p->size.c;
+    const int64_t stride = p->product->rs_c * p->size.c, tiles = tiles_of_a_call(kernel, rows, k);
     _Alignas(CACHE_LINE) char tile[LARGEST_TILE];
     const int flags = k.zero || k.scales ? PYSIMD_ZERO : 0;
-    pysimd_call s = {.batch = 1, .k = quotient(k.count, kernel->k_group), .rs_a = rs_a, .cs_a = cs_a,
-                     .rs_c = k.scales ? kernel->nr : p->product->rs_c};
+    pysimd_call s = {.k = quotient(k.count, kernel->k_group), .bs_a = kernel->mr * rs_a, .rs_a = rs_a, .cs_a = cs_a,
+                     .bs_c = kernel->mr * p->product->rs_c, .rs_c = k.scales ? kernel->nr : p->product->rs_c};
     pysimd_shape before = {0, 0};
     for (int64_t j = 0; j < columns; j += kernel->nr, b += p->panel_bytes) {
         char *tile_c = c + j * p->size.c;
         s.n = least(kernel->nr, columns - j);
         s.b = b, s.rs_b = pysimd_panel_of_b(kernel, k.count, s.n).rs;
-        for (int64_t i = 0; i < rows; i += kernel->mr, tile_c += kernel->mr * stride) {
-            s.m = least(kernel->mr, rows - i);
-            const int last = j + kernel->nr >= columns && i + kernel->mr >= rows;
+        for (int64_t i = 0; i < rows; i += s.batch * kernel->mr, tile_c += s.batch * kernel->mr * stride) {
+            s.m = least(kernel->mr, rows - i), s.batch = most(least(tiles, (rows - i) / kernel->mr), 1);
+            const int last = j + kernel->nr >= columns && i + s.batch * kernel->mr >= rows;
             s.flags = flags | pysimd_flags_in_a_row(kernel, &before, &s, last);
             s.a = a + i * rs_a * p->packed.a;
             s.c = k.scales ? tile : tile_c;
-            prefetch_tile(tile_c + kernel->mr * stride, least(kernel->mr, rows - i - kernel->mr), s.n * p->size.c,
-                          stride);
+            if (!kernel->k_tile)
+                prefetch_tile(tile_c + kernel->mr * stride, least(kernel->mr, rows - i - kernel->mr), s.n * p->size.c,
+                              stride);
             kernel->batch(&s);
             if (k.scales) pysimd_scale_tile(kernel->types, k.factors, s.m, s.n, tile, kernel->nr, tile_c, p->product->rs_c);
         }

@@ -60,6 +60,7 @@ typedef enum {
     F16F32,  /* f32 = f16 * f16 */
     I8I32,   /* i32 = i8 * i8 */
     U8I8I32, /* i32 = u8 * i8 */
+    F16,     /* f16 = f16 * f16: accumulated in half, so only by name; after F16F32, which dtypes find first */
     TYPES,
 } pysimd_types;
 
@@ -72,9 +73,9 @@ typedef enum {
 /* In the order of preference: where kernels of both can run, dispatch takes one of the later. */
 typedef enum {
     GENERIC,
-    SSE, AVX, AVX2, AVX512, AVX512VNNI, AVX512BF16, AMX, /* x86-64 */
-    NEON, NEONDOT, NEONMMLA, SVE, SME,                   /* AArch64 */
-    RVV,                                                 /* RISC-V */
+    SSE, AVX, AVX2, AVX512, AVX512VNNI, AVX512BF16, AVX512FP16, AMX, /* x86-64 */
+    NEON, NEONDOT, NEONMMLA, SVE, SME,                               /* AArch64 */
+    RVV,                                                             /* RISC-V */
     TARGETS
 } pysimd_target;
 

@@ -40,7 +40,8 @@ const pysimd_target_row pysimd_targets[TARGETS] = {
     [AVX512] = {"avx512", "x86", HAS_AVX512},
     [AVX512VNNI] = {"avx512vnni", "x86", HAS_AVX512 | HAS_AVX512_VNNI},
     [AVX512BF16] = {"avx512bf16", "x86", HAS_AVX512 | HAS_AVX512_BF16},
-    [AMX] = {"amx", "x86", HAS_AMX_TILE | HAS_AMX_INT8 | HAS_AMX_BF16},
+    [AVX512FP16] = {"avx512fp16", "x86", HAS_AVX512 | HAS_AVX512_FP16},
+    [AMX] = {"amx", "x86", HAS_AVX512 | HAS_AMX_TILE | HAS_AMX_INT8 | HAS_AMX_BF16},
     [NEON] = {"neon", "arm", HAS_NEON},
     [NEONDOT] = {"neondot", "arm", HAS_NEON | HAS_DOTPROD},
     [NEONMMLA] = {"neonmmla", "arm", HAS_NEON | HAS_I8MM | HAS_BF16},
@@ -51,7 +52,7 @@ const pysimd_target_row pysimd_targets[TARGETS] = {
 
 const pysimd_sizes pysimd_element_sizes[TYPES] = {
     [F32] = {4, 4, 4},    [F64] = {8, 8, 8},   [BF16F32] = {2, 2, 4},
-    [F16F32] = {2, 2, 4}, [I8I32] = {1, 1, 4}, [U8I8I32] = {1, 1, 4},
+    [F16F32] = {2, 2, 4}, [I8I32] = {1, 1, 4}, [U8I8I32] = {1, 1, 4}, [F16] = {2, 2, 2},
 };
 
 /* Set by pysimd_start, atomically: other threads may be multiplying. */

@@ -1,8 +1,12 @@
 /* scale.c: see scale.h. Compiled for the baseline processor. Each multiplication and the addition are rounded on their
- * own (no fused multiply-add), factors are rounded to the type of the result; int32 wraps around. */
+ * own (no fused multiply-add), factors are rounded to the type of the result; int32 wraps around. Half is computed in
+ * float, and rounded once. */
 #include "scale.h"
 
 #include <string.h>
+
+#include "narrow.h"
+#include "widen.h"
 
 typedef void row_fn(int64_t n, pysimd_factors f, const char *x, int64_t step_x, const char *c, int64_t step_c, char *to,
                     int64_t step_to);
@@ -29,9 +33,6 @@ ROW(row_f32, float, float)
 ROW(row_f64, double, double)
 ROW(row_i32, int32_t, uint32_t)
 
-static row_fn *const rows[TYPES] = {[F32] = row_f32,    [F64] = row_f64,   [BF16F32] = row_f32,
-                                    [F16F32] = row_f32, [I8I32] = row_i32, [U8I8I32] = row_i32};
-
 /* --- results of 16 bits --- */
 
 enum { PIECE = 256 }; /* elements converted at a time */
@@ -43,6 +44,30 @@ static const void *adjacent(int64_t n, const char *from, int64_t step, uint16_t 
     return copy;
 }
 
+static void store_halves(int64_t n, const uint16_t *halves, char *to, int64_t step)
+{
+    for (int64_t i = 0; i < n; i++) memcpy(to + i * step, halves + i, sizeof *halves);
+}
+
+static void row_f16(int64_t n, pysimd_factors f, const char *x, int64_t step_x, const char *c, int64_t step_c, char *to,
+                    int64_t step_to)
+{
+    float sums[PIECE], added[PIECE];
+    uint16_t halves[PIECE];
+    for (int64_t count; n > 0; n -= count, x += count * step_x, c += c ? count * step_c : 0, to += count * step_to) {
+        count = n < PIECE ? n : PIECE;
+        pysimd_widen_f16(count, adjacent(count, x, step_x, halves), sums);
+        if (c) pysimd_widen_f16(count, adjacent(count, c, step_c, halves), added);
+        row_f32(count, f, (const char *)sums, sizeof *sums, c ? (const char *)added : NULL, sizeof *added, (char *)sums,
+                sizeof *sums);
+        pysimd_narrow_f16(count, sums, halves);
+        store_halves(count, halves, to, step_to);
+    }
+}
+
+static row_fn *const rows[TYPES] = {[F32] = row_f32,   [F64] = row_f64,     [BF16F32] = row_f32, [F16F32] = row_f32,
+                                    [I8I32] = row_i32, [U8I8I32] = row_i32, [F16] = row_f16};
+
 static void narrow_row(const pysimd_scaling *s, int64_t n, const char *x, int64_t step_x, const char *c, int64_t step_c,
                        char *to, int64_t step_to)
 {
@@ -53,8 +78,7 @@ static void narrow_row(const pysimd_scaling *s, int64_t n, const char *x, int64_
         if (c) s->widen(count, adjacent(count, c, step_c, halves), added);
         row_f32(count, s->factors, x, step_x, c ? (const char *)added : NULL, sizeof *added, (char *)sums, sizeof *sums);
         s->narrow(count, sums, step_to == sizeof *halves ? to : (char *)halves);
-        if (step_to != sizeof *halves)
-            for (int64_t i = 0; i < count; i++) memcpy(to + i * step_to, halves + i, sizeof *halves);
+        if (step_to != sizeof *halves) store_halves(count, halves, to, step_to);
     }
 }
 
@@ -141,8 +165,18 @@ TILE(tile_f32, float, unaligned_f32)
 TILE(tile_f64, double, unaligned_f64)
 TILE(tile_i32, int32_t, unaligned_u32)
 
-static tile_fn *const tiles[TYPES] = {[F32] = tile_f32,    [F64] = tile_f64,   [BF16F32] = tile_f32,
-                                      [F16F32] = tile_f32, [I8I32] = tile_i32, [U8I8I32] = tile_i32};
+static void tile_f16(pysimd_factors f, int64_t m, int64_t n, const void *product, int64_t rs_product, void *c,
+                     int64_t rs_c)
+{
+    enum { EACH = sizeof(uint16_t) };
+    for (int64_t i = 0; i < m; i++) {
+        char *to = (char *)c + i * rs_c * EACH;
+        row_f16(n, f, (const char *)product + i * rs_product * EACH, EACH, f.adds ? to : NULL, EACH, to, EACH);
+    }
+}
+
+static tile_fn *const tiles[TYPES] = {[F32] = tile_f32,   [F64] = tile_f64,     [BF16F32] = tile_f32, [F16F32] = tile_f32,
+                                      [I8I32] = tile_i32, [U8I8I32] = tile_i32, [F16] = tile_f16};
 
 void pysimd_scale_tile(int types, pysimd_factors factors, int64_t m, int64_t n, const void *product, int64_t rs_product,
                        void *c, int64_t rs_c)

@@ -281,3 +281,4 @@ void PASTE(KERNEL, batch)(const pysimd_call *s)
 #undef CASE
     }
 }
+_Static_assert(MR <= 16, "the batch function has cases for 1 to 16 rows");

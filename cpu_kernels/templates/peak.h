@@ -7,11 +7,14 @@
 
 #ifndef PYSIMD_PEAK_FILL
 #define PYSIMD_PEAK_FILL
+#ifndef RANDOM_LANE
+#define RANDOM_LANE(bits) (0x3f800000u | (bits)) /* as float in [1, 2), as double and bfloat16 near 1 */
+#endif
 static void fill(void *to, size_t bytes, uint32_t seed)
 {
     for (size_t i = 0; i < bytes; i += 4) {
         seed = seed * 1664525u + 1013904223u;
-        const uint32_t lane = 0x3f800000u | seed >> 9; /* as float in [1, 2), as double and bfloat16 near 1 */
+        const uint32_t lane = RANDOM_LANE(seed >> 9);
         memcpy((char *)to + i, &lane, 4);
     }
 }

@@ -8,13 +8,14 @@
  *           4 / 4 = 1.00 multiply-add instructions per load instruction
  * bound     a multiply-add takes 16 cycles, a load from L1 8 and from L2 26
  * rounding  exact; int32 wraps
- * needs     AMX TILE INT8 BF16
+ * needs     AVX-512 F BW DQ VL, AMX TILE INT8 BF16
  * idea      two by two tiles, as in OpenBLAS, oneDNN and LIBXSMM; code written here
  */
 #include "vec_amx.h"
 
 #define KERNEL amx_i8i32_outer_32x32
 #define TDP "tdpbssd"
+#define SUM sum_of_i32
 #define ELEM_A int8_t
 #define ELEM_B int8_t
 #include "../templates/tdp.h"

@@ -4,6 +4,8 @@
  *
  * Assembly, and no intrinsics: those of gcc do not say that they read and write memory, and this way any compiler that
  * builds the other kernels builds these, without an option. */
+#include <immintrin.h>
+
 #include "../templates/kernel.h"
 
 enum { TILE_ROWS = 16, TILE_GROUPS = 16, GROUP_BYTES = 4, TILE_ROW_BYTES = TILE_GROUPS * GROUP_BYTES };
@@ -32,3 +34,10 @@ _Static_assert(sizeof(tile_config) == 64, "as the processor reads it");
 /* C += A B: tdpbf16ps, tdpbssd, tdpbusd. */
 #define TILE_MULTIPLY(INSTRUCTION, C, A, B)                                                                            \
     __asm__ volatile(INSTRUCTION " %%tmm" #B ", %%tmm" #A ", %%tmm" #C : :)
+
+/* x + y, sixteen elements of C: every processor with AMX has AVX-512. */
+INLINE __m512i sum_of_f32(__m512i x, __m512i y)
+{
+    return _mm512_castps_si512(_mm512_add_ps(_mm512_castsi512_ps(x), _mm512_castsi512_ps(y)));
+}
+INLINE __m512i sum_of_i32(__m512i x, __m512i y) { return _mm512_add_epi32(x, y); }

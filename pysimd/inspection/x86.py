@@ -190,8 +190,8 @@ def macs(i) -> int:
             return width // 4 * macs_per_word
     if name == "PMULUDQ":  # how plain C without SSE4.1 multiplies 32-bit integers: two products at a time
         return 2
-    if name.startswith(("VFMADD", "VMULP", "MULP")) and name.endswith(("PS", "PD")):
-        return width // (4 if name.endswith("PS") else 8)
+    if name.startswith(("VFMADD", "VMULP", "MULP")) and name.endswith(("PS", "PD", "PH")):
+        return width // {"PS": 4, "PD": 8, "PH": 2}[name[-2:]]
     return 1 if name.startswith(("VFMADD", "VMULS", "MULS")) else 0
 
 

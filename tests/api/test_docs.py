@@ -7,7 +7,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if page.exists()]
-NAME = re.compile(r"\b(?:generic|sse|avx\w*)_(?:f32|f64|bf16f32|f16f32|i8i32|u8i8i32)_(?:outer|inner|gemv)_\d+x\d+\b")
+TYPES = "f16|f32|f64|bf16f32|f16f32|i8i32|u8i8i32"
+NAME = re.compile(rf"\b(?:generic|sse|avx\w*)_(?:{TYPES})_(?:outer|inner|gemv)_\d+x\d+\b")
 
 BLOCKS = [
     pytest.param(code, id=f"{page.stem}-{i}")

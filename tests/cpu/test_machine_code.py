@@ -31,7 +31,7 @@ BASELINE = {
     "PAUSE",
 }
 BASELINE |= {"CET_IBT"}  # endbr64, a nop where it is not known
-FEATURES = {"avx512_vnni": "AVX512_VNNI", "avx512_bf16": "AVX512_BF16"}
+FEATURES = {"avx512_vnni": "AVX512_VNNI", "avx512_bf16": "AVX512_BF16", "avx512_fp16": "AVX512_FP16"}
 
 needs_symbols = pytest.mark.skipif(
     not any(name.endswith("_4x4") for name in machine_code.functions()), reason="the extension is stripped"
@@ -114,7 +114,7 @@ def test_batches_execute_what_their_target_has(kernel):
 def test_kernels_do_use_their_target(kernel):
     """A kernel compiled with another target's flags would pass the tests above."""
     marks = {"sse": "SSE", "avx": "AVX", "avx2": "FMA", "avx512": "AVX512F"}
-    marks |= {"avx512vnni": "AVX512_VNNI", "avx512bf16": "AVX512_BF16", "amx": "AMX_TILE"}
+    marks |= {"avx512vnni": "AVX512_VNNI", "avx512bf16": "AVX512_BF16", "avx512fp16": "AVX512_FP16", "amx": "AMX_TILE"}
     if kernel.types.endswith("i8i32"):
         marks["avx2"] = "AVX2"
     assert marks.get(kernel.target, "X64") in pysimd.inspect(kernel).features

@@ -25,7 +25,7 @@ class Cpu:
     """The implementation of the ``cpu`` backend."""
 
     name = "cpu"
-    offered = tuple(table.TYPES)
+    offered = table.OFFERED
 
     def __reduce__(self) -> str:
         return "CPU"
@@ -54,8 +54,7 @@ class Cpu:
         missing = [feature for feature in needs if feature not in table.features()]
         reason = ""
         if row.run == ffi.NULL:
-            architecture = table.ARCHITECTURES[table.FOLDERS[row.target]]
-            reason = f"this processor is {table.ARCHITECTURE} ({target} kernels need {architecture})"
+            reason = self._why_not_built(target, table.FOLDERS[row.target])
         elif missing:
             reason = f"this CPU has no {', '.join(missing)} ({target} kernels need {', '.join(needs)})"
         elif not lib.pysimd_can_run(row) and row.target <= table.TARGETS.index(bound):
@@ -79,6 +78,12 @@ class Cpu:
             mr_vl=row.mr_vl,
             nr_vl=row.nr_vl,
         )
+
+    @staticmethod
+    def _why_not_built(target: str, folder: str) -> str:
+        if folder == table.FOLDER:
+            return f"the compiler of this build does not know {target}: build with gcc 12, clang 14 or later"
+        return f"this processor is {table.ARCHITECTURE} ({target} kernels need {table.ARCHITECTURES[folder]})"
 
     def chosen(self, types: str, n: int, m: int = 2, k: int = 1) -> MicroKernel:
         """The kernel that ``matmul`` takes for products of m x n x k; by default for the smallest with n columns."""

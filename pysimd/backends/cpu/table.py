@@ -17,9 +17,11 @@ FAMILIES = {
     lib.F16F32: "f16f32",
     lib.I8I32: "i8i32",
     lib.U8I8I32: "u8i8i32",
+    lib.F16: "f16",
 }
 FORMS = {lib.OUTER: "outer", lib.INNER: "inner", lib.GEMV: "gemv"}
-OFFERED = tuple(FAMILIES.values())
+OFFERED = tuple(name for number, name in FAMILIES.items() if number != lib.F16)
+"""The types that matmul and gemm multiply unless a kernel is named: f16 accumulates in half."""
 TYPES = {name: number for number, name in FAMILIES.items()}
 
 MOST_THREADS = 1 << 16  # within a C int; the driver's own maximum is far lower
