@@ -15,9 +15,9 @@
  * K is divided into blocks by the kernel and K alone, and the blocks of an element of C are added in ascending order.
  * So the bits of the result do not depend on m, n, strides, the number of threads or the route.
  *
- * Tried without gain on a Zen 3: packing only from 64 x 64 x 64 on (LARGE; 48 x 48 x 48 takes 0.85 times as long in
- * float, and 1.2 times in double and int8); prefetching the next micro-panel of B into L2 during the tiles of this one (92 instead
- * of 95 GFLOP/s for 512 x 512 x 512: most of it is there already).
+ * Tried without gain on a Zen 3: prefetching the next micro-panel of B into L2 during the tiles of this one (92 instead
+ * of 95 GFLOP/s for 512 x 512 x 512: most of it is there already); packing from 64 x 64 x 64 on only (48 x 48 x 48 takes
+ * 0.85 times as long in float, and 1.2 times in double and int8).
  */
 #include "gemm.h"
 
