@@ -16,8 +16,9 @@
  * So the bits of the result do not depend on m, n, strides, the number of threads or the route.
  *
  * Tried without gain on a Zen 3: prefetching the next micro-panel of B into L2 during the tiles of this one (92 instead
- * of 95 GFLOP/s for 512 x 512 x 512: most of it is there already); packing from 64 x 64 x 64 on only (48 x 48 x 48 takes
- * 0.85 times as long in float, and 1.2 times in double and int8).
+ * of 95 GFLOP/s for 512 x 512 x 512: most of it is there already); packing from 64 x 64 x 64 on only (48 x 48 x 48
+ * takes 0.85 times as long in float, and 1.2 times in double and int8); a batch that shares B as one product (341 times
+ * 128 x 128 x 128 took as long).
  */
 #include "gemm.h"
 
@@ -45,7 +46,7 @@ enum {
     LARGEST_TILE = 32 * 32 * 4,   /* bytes */
     PRODUCT_OF_A_THREAD = 1 << 25, /* smaller products of a batch, in multiply-adds, are computed by one thread each */
     WORTH_A_THREAD = 1 << 20,     /* multiply-adds */
-    WORTH_A_PHASE = 1 << 22,      /* multiply-adds of each thread from one barrier to the next, where there are as many */
+    WORTH_A_PHASE = 1 << 22,      /* multiply-adds of each thread between two barriers, if there are so many */
     STRIP_K = 8,                  /* rows of B that a strip of tiles reads at a time */
     STRIP_PANELS = 64,            /* tiles of a strip, side by side */
     STRIP_COLUMNS = 4096,         /* of C that a thread computes at a time: its accumulators stay in L2 */
@@ -469,7 +470,8 @@ static void product_by_strips(worker *w, int64_t index)
 
 static void product_by_blocks(worker *w, int64_t index, char *of_b)
 {
-    const team alone = {.job = w->job, .members = 1, .first = index, .count = 1, .together = 1, .buffers = 1, .b = of_b};
+    const team alone = {.job = w->job, .members = 1, .first = index, .count = 1, .together = 1, .buffers = 1,
+                        .b = of_b};
     for (int64_t b = 0; b < w->job->plan->blocks && !stopped(w); b++) {
         const block k = block_of(&alone, b);
         for (int64_t i = 0; i < pack_items(&k); i++) pack_item(w, &k, i);

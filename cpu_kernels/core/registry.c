@@ -121,8 +121,8 @@ void pysimd_start(int highest_target)
 int pysimd_is_started(void) { return atomic_load_explicit(&choices[F32][0].of_all, memory_order_acquire) != NULL; }
 
 /* For the groups of k past the last whole step of its tile registers, a kernel configures them anew and loads C once
- * more: where the steps are few, that takes as long as two of them. 48 x 48 x 48 bfloat16 took 1.2 times as long as with
- * widened values (Xeon). */
+ * more: where the steps are few, that takes as long as two of them. 48 x 48 x 48 bfloat16 took 1.2 times as long as
+ * with widened values (Xeon). */
 static double passes_over_c(const pysimd_kernel *kernel, int64_t k)
 {
     enum { FEW = 4 };
