@@ -51,7 +51,7 @@ def worst(document: dict[str, Any]) -> str:
     limits = ", ".join(f"{x['processes'][1]:.0f} at {x['size']}" for x in document["two_processes"])
     return (
         f"The worst ratios are {' and '.join(said)}. Two processes at the same time, on one thread each, reached "
-        f"{limits} in f32: this virtual machine's speed varies by a third from row to row, and the ratios with it."
+        f"{limits} in f32: this virtual machine's speed varies from row to row, and the ratios with it."
     )
 
 
