@@ -7,10 +7,12 @@ copies of the operands that were made beforehand; PyTorch, where it is installed
 on one thread each, at the same time, show what two threads can reach on this machine.
 
 ``python benchmarks/gemm_cpu.py --out benchmarks/results/gemm_cpu_amd.json``
+With ``--types f32 --resume`` a type is measured by itself: the other types of ``--out`` are kept.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 import time
@@ -214,6 +216,7 @@ def main() -> None:
     parser.add_argument("--random", type=int, default=2, metavar="N", help="random shapes of each type (2)")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--resume", action="store_true", help="keep the other types of --out")
     options = parser.parse_args()
     if blas.numpy_blas().forced is not None:
         sys.exit("OPENBLAS_CORETYPE is set: NumPy may run another machine's kernels; unset it")
@@ -229,10 +232,13 @@ def main() -> None:
     ]
     record.progress(limit)
     rows, slow = [], set()
+    if options.resume and options.out and options.out.exists():
+        rows = [row for row in json.loads(options.out.read_text())["rows"] if row["types"] not in options.types]
     for types in options.types:
         for shape in shapes(options.random, options.seed):
             rows.append(measured(types, shape, options.rounds, slow))
             record.progress(types, *shape, rows[-1]["gflops"])
+    rows.sort(key=lambda row: TYPES.index(row["types"]))
     for line in table(worst_first(rows)):
         record.progress(line)
     record.write(machine, options.out, two_processes=limit, rows=rows)

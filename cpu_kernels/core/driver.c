@@ -12,6 +12,7 @@
 #include "caches.h"
 #include "gemm.h"
 #include "pack.h"
+#include "split.h"
 #include "stage.h"
 #include "threads.h"
 
@@ -32,24 +33,6 @@ static int64_t tile_rows(const pysimd_kernel *kernel, int64_t m)
 {
     const int64_t tiles = (m + kernel->mr - 1) / kernel->mr;
     return tiles ? (m + tiles - 1) / tiles : 1; /* 17 rows are 9 and 8, not 16 and 1 */
-}
-
-/* A length split into the fewest parts of at most `most`, each but the last a multiple of `step`, as equal as can be:
- * 32 rows are 6, 6, 5, 5, 5 and 5, because a tile of 2 rows would wait for its multiply-adds. */
-typedef struct {
-    int64_t count, step, lower, higher; /* the first `higher` parts have lower + 1 steps, the others `lower` */
-} split;
-
-static split split_of(int64_t length, int64_t most, int64_t step)
-{
-    const int64_t count = (length + most - 1) / most, steps = (length + step - 1) / step;
-    return (split){count, step, steps / count, steps % count};
-}
-
-static int64_t part_of(const split *s, int64_t index, int64_t rest)
-{
-    const int64_t length = (s->lower + (index < s->higher)) * s->step;
-    return length < rest ? length : rest;
 }
 
 /* How many products are computed side by side, tile by tile, so that a call of the kernel has more than one of them.
@@ -73,7 +56,7 @@ static void tiles(const work *w, const pysimd_call *s)
         kernel->batch(s);
         return;
     }
-    const split rows = split_of(s->m, kernel->form == GEMV ? s->m : kernel->mr, 1);
+    const split rows = kernel->form == GEMV ? split_of(s->m, s->m, 1) : rows_of_tiles(kernel, s->m);
     const split columns = split_of(s->n, kernel->nr, kernel->column_step ? kernel->column_step : kernel->nr);
     const int64_t together = side_by_side(w, s, size);
     const int64_t step_b = kernel->form == OUTER ? kernel->k_group : s->rs_b;

@@ -9,13 +9,16 @@
  *     for jr         a micro-panel of B, for L1
  *     for ir         a micro-tile of C: one call of the kernel
  *
- * With few rows B is not packed: see strip.
+ * With few rows B is not packed: see strip. Of a batch, each thread computes whole products where that leaves few
+ * threads idle; otherwise all threads compute some products together, as if they were one: see team.
  *
  * K is divided into blocks by the kernel and K alone, and the blocks of an element of C are added in ascending order.
  * So the bits of the result do not depend on m, n, strides, the number of threads or the route.
  *
  * Tried without gain on a Zen 3: prefetching the next micro-panel of B into L2 during the tiles of this one (92 instead
- * of 95 GFLOP/s for 512 x 512 x 512: most of it is there already).
+ * of 95 GFLOP/s for 512 x 512 x 512: most of it is there already); packing from 64 x 64 x 64 on only (48 x 48 x 48
+ * takes 0.85 times as long in float, and 1.2 times in double and int8); a batch that shares B as one product (341 times
+ * 128 x 128 x 128 took as long).
  */
 #include "gemm.h"
 
@@ -27,6 +30,7 @@
 #include "caches.h"
 #include "pack.h"
 #include "scale.h"
+#include "split.h"
 #include "stage.h"
 #include "threads.h"
 
@@ -42,6 +46,7 @@ enum {
     LARGEST_TILE = 32 * 32 * 4,   /* bytes */
     PRODUCT_OF_A_THREAD = 1 << 25, /* smaller products of a batch, in multiply-adds, are computed by one thread each */
     WORTH_A_THREAD = 1 << 20,     /* multiply-adds */
+    WORTH_A_PHASE = 1 << 22,      /* multiply-adds of each thread between two barriers, if there are so many */
     STRIP_K = 8,                  /* rows of B that a strip of tiles reads at a time */
     STRIP_PANELS = 64,            /* tiles of a strip, side by side */
     STRIP_COLUMNS = 4096,         /* of C that a thread computes at a time: its accumulators stay in L2 */
@@ -86,8 +91,7 @@ typedef struct {
     int64_t kc, k_blocks;           /* columns of A in a block; blocks of K */
     int64_t panels, panel_bytes;    /* micro-panels of B: number in n columns, bytes of one of kc rows */
     int64_t block_panels, block_ks; /* what a block of B holds: micro-panels, blocks of k */
-    int64_t b_bytes;                /* of one block of B */
-    int buffers;                    /* blocks of B: the next one is packed while other threads still read the last */
+    int64_t blocks, b_bytes;        /* blocks of B in a product; bytes of one */
     int64_t mc, a_bytes;            /* rows of A in a block, at most; bytes of it packed */
 } plan;
 
@@ -120,9 +124,11 @@ static int takes_strips(const pysimd_kernel *kernel, const pysimd_product *q)
            pysimd_reads_b(kernel, q->rs_b, q->cs_b) && q->m <= 2 * kernel->mr && q->n >= 4 * kernel->nr;
 }
 
+/* Bytes of blocks of B that threads read at the same time. */
+static int64_t bytes_of_b(void) { return least(most(pysimd_caches().l3 / 4, 1 << 20), 16 << 20); }
+
 static plan plan_of(const pysimd_kernel *kernel, const pysimd_product *product)
 {
-    const pysimd_cache_sizes cache = pysimd_caches();
     plan p = {.kernel = kernel, .product = product, .size = pysimd_element_sizes[kernel->types],
               .packed = pysimd_sizes_in_kernel(kernel), .batch = 1};
     for (int d = 0; d < product->ndim; d++) p.batch *= product->shape[d];
@@ -139,15 +145,15 @@ static plan plan_of(const pysimd_kernel *kernel, const pysimd_product *product)
 
     /* A cache line more than a power of two: rows of B are written to many micro-panels at a time. */
     p.panel_bytes = multiple(pysimd_panel_of_b(kernel, p.kc, kernel->nr).bytes, CACHE_LINE) + CACHE_LINE;
-    const int64_t budget = least(most(cache.l3 / 4, 1 << 20), 16 << 20) / p.panel_bytes; /* in micro-panels */
+    const int64_t budget = bytes_of_b() / p.panel_bytes; /* in micro-panels */
     const int64_t columns = least(least(p.panels, quotient(MOST_COLUMNS, kernel->nr)), most(budget, 1));
     p.block_panels = equal_parts(p.panels, columns, 1);
     p.block_ks = equal_parts(p.k_blocks, least(p.k_blocks, most(budget / p.block_panels, 1)), 1);
     p.b_bytes = p.block_panels * p.block_ks * p.panel_bytes;
-    p.buffers = 1 + (p.block_panels < p.panels || p.block_ks < p.k_blocks || p.batch > 1);
+    p.blocks = quotient(p.panels, p.block_panels) * quotient(p.k_blocks, p.block_ks);
 
     p.a_in_place = reads_a_in_place(kernel, product, p.panels);
-    const int64_t rows = cache.l2 / 3 / (p.kc * p.packed.a) / kernel->mr * kernel->mr;
+    const int64_t rows = pysimd_caches().l2 / 3 / (p.kc * p.packed.a) / kernel->mr * kernel->mr;
     p.mc = most(rows, kernel->mr);
     if (p.a_in_place && p.panels == 1 && p.k_blocks > 1) p.mc = kernel->mr; /* whole rows of A in one stream */
     p.mc = most(p.mc, multiple(product->m / MOST_ROW_ITEMS + 1, kernel->mr));
@@ -167,16 +173,20 @@ int pysimd_gemm_takes(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t
 /* What the threads of a call share. */
 typedef struct {
     const plan *plan;
-    char *a, *b;      /* a_bytes for each thread; blocks of B for each team */
+    char *a, *b;      /* a_bytes for each thread; blocks of B */
     int64_t products; /* in an item, where a thread computes whole products */
     _Atomic int stop;
 } job;
 
-/* Threads that compute a product together. */
+/* Threads that compute products of the batch together. In a phase they take items of `together` products, so that a
+ * batch of small products has no more barriers than a large product. */
 typedef struct {
     job *job;
     int members;
-    char *b; /* blocks of B */
+    int64_t first, count; /* products */
+    int64_t together;     /* 1 where a product has several blocks of B */
+    int buffers;          /* blocks of B of these: the next ones are packed while other threads still read the last */
+    char *b;
 } team;
 
 typedef struct {
@@ -204,6 +214,19 @@ typedef struct {
     const char *a, *b;
     char *c;
 } matrices;
+
+static matrices product_at(const plan *p, int64_t index)
+{
+    const pysimd_product *q = p->product;
+    int64_t a = 0, b = 0, c = 0;
+    for (int d = q->ndim - 1; d >= 0; d--) {
+        const int64_t at = index % q->shape[d];
+        index /= q->shape[d];
+        a += at * q->batch_a[d], b += at * q->batch_b[d], c += at * q->batch_c[d];
+    }
+    return (matrices){(const char *)q->a + a * p->size.a, (const char *)q->b + b * p->size.b,
+                      (char *)q->c + c * p->size.c};
+}
 
 /* A block of k: its first column of A, its columns, and what happens to C. */
 typedef struct {
@@ -236,49 +259,51 @@ static void widen_panels(const plan *p, int64_t k, int64_t columns, const char *
     }
 }
 
-/* A block of B, and the items in which it is packed and multiplied. */
+/* A block of B, of each of `products` products, and the items in which it is packed and multiplied. Items are counted
+ * product by product. */
 typedef struct {
-    matrices x;
-    char *b;                          /* its panels */
+    int64_t first, products;
+    char *b;                          /* panels, p->b_bytes for each product */
     int64_t panel0, panels, k0, ks;   /* micro-panels of B, blocks of k */
     int64_t pack_group, pack_groups;  /* panels that are packed together, by block of k */
     int64_t rows, row_items;          /* of C */
     int64_t group, groups;            /* panels that are multiplied together */
 } block;
 
-static int64_t blocks_of_product(const plan *p)
-{
-    return quotient(p->panels, p->block_panels) * quotient(p->k_blocks, p->block_ks);
-}
-
-static block block_of(const team *t, const matrices *x, int64_t index)
+static block block_of(const team *t, int64_t index)
 {
     const plan *p = t->job->plan;
     const int64_t m = p->product->m, along_k = quotient(p->k_blocks, p->block_ks);
-    block k = {.x = *x, .b = t->b + index % p->buffers * p->b_bytes};
-    index %= blocks_of_product(p);
+    const int64_t done = index / p->blocks * t->together;
+    block k = {.first = t->first + done, .products = least(t->together, t->count - done),
+               .b = t->b + index % t->buffers * t->together * p->b_bytes};
+    index %= p->blocks;
     k.panel0 = index / along_k * p->block_panels, k.panels = least(p->block_panels, p->panels - k.panel0);
     k.k0 = index % along_k * p->block_ks, k.ks = least(p->block_ks, p->k_blocks - k.k0);
-    k.pack_group = least(PANELS_AT_A_TIME, quotient(k.panels, t->members));
+    k.pack_group = least(least(PANELS_AT_A_TIME, k.panels), quotient(k.panels * k.products, t->members));
     k.pack_groups = quotient(k.panels, k.pack_group);
 
     /* Blocks of rows, and groups of columns where there are not enough of them for all threads. */
-    const int64_t wanted = t->members == 1 ? 1 : t->members * ITEMS_A_THREAD;
+    const int64_t wanted = t->members == 1 ? 1 : quotient(t->members * ITEMS_A_THREAD, k.products);
     k.rows = least(p->mc, multiple(quotient(m, wanted), p->kernel->mr)), k.row_items = quotient(m, k.rows);
     k.group = quotient(k.panels, most(least(wanted / k.row_items, k.panels), 1));
     k.groups = quotient(k.panels, k.group);
     return k;
 }
 
+static int64_t pack_items(const block *x) { return x->products * x->ks * x->pack_groups; }
+static int64_t multiply_items(const block *x) { return x->products * x->row_items * x->groups; }
+
 static void pack_item(worker *w, const block *x, int64_t item)
 {
     const plan *p = w->job->plan;
     const pysimd_product *q = p->product;
+    const int64_t product = item / (x->ks * x->pack_groups), i = item / x->pack_groups % x->ks;
     const int64_t first = item % x->pack_groups * x->pack_group, column = (x->panel0 + first) * p->kernel->nr;
     const int64_t columns = least(least(x->pack_group, x->panels - first) * p->kernel->nr, q->n - column);
-    const k_block k = k_block_of(p, x->k0 + item / x->pack_groups);
-    const char *b = x->x.b + (k.first * q->rs_b + column * q->cs_b) * p->size.b;
-    char *to = x->b + (item / x->pack_groups * x->panels + first) * p->panel_bytes;
+    const k_block k = k_block_of(p, x->k0 + i);
+    const char *b = product_at(p, x->first + product).b + (k.first * q->rs_b + column * q->cs_b) * p->size.b;
+    char *to = x->b + product * p->b_bytes + (i * x->panels + first) * p->panel_bytes;
     if (p->kernel->panel == WIDE)
         widen_panels(p, k.count, columns, b, to);
     else
@@ -305,7 +330,8 @@ static void micro_tiles(const plan *p, int64_t rows, const char *a, int64_t rs_a
                         const char *b, char *c, k_block k)
 {
     const pysimd_kernel *kernel = p->kernel;
-    const int64_t stride = p->product->rs_c * p->size.c, tiles = tiles_of_a_call(kernel, rows, k);
+    const int64_t stride = p->product->rs_c * p->size.c, together = tiles_of_a_call(kernel, rows, k);
+    const split tiles = rows_of_tiles(kernel, rows);
     _Alignas(CACHE_LINE) char tile[LARGEST_TILE];
     const int flags = k.zero || k.scales ? PYSIMD_ZERO : 0;
     pysimd_call s = {.k = quotient(k.count, kernel->k_group), .bs_a = kernel->mr * rs_a, .rs_a = rs_a, .cs_a = cs_a,
@@ -315,17 +341,17 @@ static void micro_tiles(const plan *p, int64_t rows, const char *a, int64_t rs_a
         char *tile_c = c + j * p->size.c;
         s.n = least(kernel->nr, columns - j);
         s.b = b, s.rs_b = pysimd_panel_of_b(kernel, k.count, s.n).rs;
-        for (int64_t i = 0; i < rows; i += s.batch * kernel->mr, tile_c += s.batch * kernel->mr * stride) {
-            s.m = least(kernel->mr, rows - i), s.batch = most(least(tiles, (rows - i) / kernel->mr), 1);
-            const int last = j + kernel->nr >= columns && i + s.batch * kernel->mr >= rows;
+        for (int64_t t = 0, i = 0; t < tiles.count; t += s.batch, i += s.batch * s.m, tile_c += s.batch * s.m * stride) {
+            s.m = part_of(&tiles, t, rows - i), s.batch = most(least(together, (rows - i) / kernel->mr), 1);
+            const int last = j + kernel->nr >= columns && t + s.batch == tiles.count;
             s.flags = flags | pysimd_flags_in_a_row(kernel, &before, &s, last);
             s.a = a + i * rs_a * p->packed.a;
             s.c = k.scales ? tile : tile_c;
             if (!kernel->k_tile)
-                prefetch_tile(tile_c + kernel->mr * stride, least(kernel->mr, rows - i - kernel->mr), s.n * p->size.c,
-                              stride);
+                prefetch_tile(tile_c + s.m * stride, least(kernel->mr, rows - i - s.m), s.n * p->size.c, stride);
             kernel->batch(&s);
-            if (k.scales) pysimd_scale_tile(kernel->types, k.factors, s.m, s.n, tile, kernel->nr, tile_c, p->product->rs_c);
+            if (k.scales)
+                pysimd_scale_tile(kernel->types, k.factors, s.m, s.n, tile, kernel->nr, tile_c, p->product->rs_c);
         }
     }
 }
@@ -334,17 +360,19 @@ static void multiply_item(worker *w, const block *x, int64_t item)
 {
     const plan *p = w->job->plan;
     const pysimd_product *q = p->product;
-    const int64_t row0 = item / x->groups * x->rows, rows = least(x->rows, q->m - row0);
+    const int64_t product = item / (x->row_items * x->groups);
+    const int64_t row0 = item / x->groups % x->row_items * x->rows, rows = least(x->rows, q->m - row0);
     const int64_t first = item % x->groups * x->group, column = (x->panel0 + first) * p->kernel->nr;
     const int64_t columns = least(least(x->group, x->panels - first) * p->kernel->nr, q->n - column);
-    char *c = x->x.c + (row0 * q->rs_c + column) * p->size.c;
+    const matrices of = product_at(p, x->first + product);
+    char *c = of.c + (row0 * q->rs_c + column) * p->size.c;
     for (int64_t i = 0; i < x->ks && !stopped(w); i++) {
         const k_block k = k_block_of(p, x->k0 + i);
-        const char *a = x->x.a + (row0 * q->rs_a + k.first * q->cs_a) * p->size.a;
+        const char *a = of.a + (row0 * q->rs_a + k.first * q->cs_a) * p->size.a;
         pysimd_staged of_a = {.data = a, .rs = q->rs_a, .cs = q->cs_a * p->kernel->k_group};
         if (!p->a_in_place)
             of_a = pysimd_stage_a(p->kernel, &(pysimd_operand){1, rows, k.count, a, 0, q->rs_a, q->cs_a}, w->a);
-        const char *b = x->b + (i * x->panels + first) * p->panel_bytes;
+        const char *b = x->b + product * p->b_bytes + (i * x->panels + first) * p->panel_bytes;
         micro_tiles(p, rows, of_a.data, of_a.rs, of_a.cs, columns, b, c, k);
     }
 }
@@ -379,8 +407,8 @@ static void strip(const plan *p, const char *a, const char *b, int64_t columns, 
     }
 }
 
-/* Columns of an item. */
-static int64_t strip_columns(const plan *p, int members)
+/* Columns of an item, where `members` threads compute a product. */
+static int64_t strip_columns(const plan *p, int64_t members)
 {
     return least(STRIP_COLUMNS, quotient(p->panels, members) * p->kernel->nr);
 }
@@ -430,19 +458,6 @@ static void give_back(buffer *used) { free(atomic_exchange(&spare, used)); }
 
 /* --- a call --- */
 
-static matrices product_at(const plan *p, int64_t index)
-{
-    const pysimd_product *q = p->product;
-    int64_t a = 0, b = 0, c = 0;
-    for (int d = q->ndim - 1; d >= 0; d--) {
-        const int64_t at = index % q->shape[d];
-        index /= q->shape[d];
-        a += at * q->batch_a[d], b += at * q->batch_b[d], c += at * q->batch_c[d];
-    }
-    return (matrices){(const char *)q->a + a * p->size.a, (const char *)q->b + b * p->size.b,
-                      (char *)q->c + c * p->size.c};
-}
-
 /* Whole products, by one thread. */
 static int64_t items_of_products(void *context, int64_t phase)
 {
@@ -451,20 +466,22 @@ static int64_t items_of_products(void *context, int64_t phase)
     return quotient(j->plan->batch, j->products);
 }
 
-static void product_by_strips(worker *w, const matrices *x)
+static void product_by_strips(worker *w, int64_t index)
 {
     const plan *p = w->job->plan;
+    const matrices x = product_at(p, index);
     const int64_t step = strip_columns(p, 1), items = quotient(p->product->n, step);
-    for (int64_t i = 0; i < items; i++) strip_item(w, x, step, i);
+    for (int64_t i = 0; i < items; i++) strip_item(w, &x, step, i);
 }
 
-static void product_by_blocks(worker *w, const team *t, const matrices *x)
+static void product_by_blocks(worker *w, int64_t index, char *of_b)
 {
-    const int64_t blocks = blocks_of_product(w->job->plan);
-    for (int64_t b = 0; b < blocks && !stopped(w); b++) {
-        const block k = block_of(t, x, b);
-        for (int64_t i = 0; i < k.pack_groups * k.ks; i++) pack_item(w, &k, i);
-        for (int64_t i = 0; i < k.row_items * k.groups; i++) multiply_item(w, &k, i);
+    const team alone = {.job = w->job, .members = 1, .first = index, .count = 1, .together = 1, .buffers = 1,
+                        .b = of_b};
+    for (int64_t b = 0; b < w->job->plan->blocks && !stopped(w); b++) {
+        const block k = block_of(&alone, b);
+        for (int64_t i = 0; i < pack_items(&k); i++) pack_item(w, &k, i);
+        for (int64_t i = 0; i < multiply_items(&k); i++) multiply_item(w, &k, i);
     }
 }
 
@@ -473,56 +490,56 @@ static void run_products(void *context, int thread, int64_t phase, int64_t item)
     job *j = context;
     const plan *p = j->plan;
     worker w = worker_of(j, thread);
-    const team alone = {j, 1, j->b + thread * p->buffers * p->b_bytes};
     (void)phase;
     for (int64_t i = item * j->products; i < least((item + 1) * j->products, p->batch) && !stopped(&w); i++) {
-        const matrices x = product_at(p, i);
         if (p->by_strips)
-            product_by_strips(&w, &x);
+            product_by_strips(&w, i);
         else
-            product_by_blocks(&w, &alone, &x);
+            product_by_blocks(&w, i, j->b + thread * p->b_bytes);
     }
 }
 
-/* One product after the other, by all threads: a phase for each. */
+/* Products by a team, without packing: a phase has the strips of `together` products. */
+static int64_t strips_of_product(const team *t) /* by some of the threads */
+{
+    const plan *p = t->job->plan;
+    return quotient(p->product->n, strip_columns(p, quotient(t->members, t->together)));
+}
+
 static int64_t items_of_strips(void *context, int64_t phase)
 {
     const team *t = context;
-    const plan *p = t->job->plan;
-    (void)phase;
-    return quotient(p->product->n, strip_columns(p, t->members));
+    return least(t->together, t->count - phase * t->together) * strips_of_product(t);
 }
 
 static void run_strips(void *context, int thread, int64_t phase, int64_t item)
 {
     const team *t = context;
+    const plan *p = t->job->plan;
+    const int64_t strips = strips_of_product(t);
     worker w = worker_of(t->job, thread);
-    const matrices x = product_at(t->job->plan, phase);
-    if (!stopped(&w)) strip_item(&w, &x, strip_columns(t->job->plan, t->members), item);
+    const matrices x = product_at(p, phase * t->together + item / strips);
+    if (!stopped(&w)) strip_item(&w, &x, strip_columns(p, quotient(t->members, t->together)), item % strips);
 }
 
-/* Phase i multiplies by block i - 1 of B, and packs block i: the blocks of one product after those of the other. */
-static block block_at(const team *t, int64_t index)
-{
-    const matrices x = product_at(t->job->plan, index / blocks_of_product(t->job->plan));
-    return block_of(t, &x, index);
-}
+/* Phase i multiplies by block i - 1 of B, and packs block i: the blocks of one product, or of some, after those of the
+ * others. */
+static int64_t blocks_of(const team *t) { return quotient(t->count, t->together) * t->job->plan->blocks; }
 
-static int64_t multiply_items(const team *t, int64_t phase)
+static int64_t first_items(const team *t, int64_t phase)
 {
     if (phase == 0) return 0;
-    const block k = block_at(t, phase - 1);
-    return k.row_items * k.groups;
+    const block k = block_of(t, phase - 1);
+    return multiply_items(&k);
 }
 
 static int64_t items_of_blocks(void *context, int64_t phase)
 {
     const team *t = context;
-    const plan *p = t->job->plan;
-    const int64_t items = multiply_items(t, phase);
-    if (phase == p->batch * blocks_of_product(p)) return items;
-    const block k = block_at(t, phase);
-    return items + k.pack_groups * k.ks;
+    const int64_t items = first_items(t, phase);
+    if (phase == blocks_of(t)) return items;
+    const block k = block_of(t, phase);
+    return items + pack_items(&k);
 }
 
 static void run_blocks(void *context, int thread, int64_t phase, int64_t item)
@@ -530,30 +547,50 @@ static void run_blocks(void *context, int thread, int64_t phase, int64_t item)
     const team *t = context;
     worker w = worker_of(t->job, thread);
     if (stopped(&w)) return;
-    const int64_t items = multiply_items(t, phase);
-    const block k = block_at(t, item < items ? phase - 1 : phase);
+    const int64_t items = first_items(t, phase);
+    const block k = block_of(t, item < items ? phase - 1 : phase);
     if (item < items)
         multiply_item(&w, &k, item);
     else
         pack_item(&w, &k, item - items);
 }
 
-/* Whether each thread computes whole products of a batch. */
-static int divides_batch(const plan *p, int threads)
+static double macs_of(const plan *p)
 {
     const pysimd_product *q = p->product;
+    return (double)q->m * (double)q->n * (double)q->k;
+}
+
+/* Whether each thread computes whole products of a batch: small ones, so many that the threads are idle for at most a
+ * fifth of the time, when only some of them have a product. */
+static int divides_batch(const plan *p, int threads)
+{
     if (threads == 1) return 1;
-    const int small = (double)q->m * (double)q->n * (double)q->k < PRODUCT_OF_A_THREAD;
-    return small && p->batch >= threads && threads * p->buffers * p->b_bytes <= MOST_MEMORY;
+    const int64_t idle = multiple(p->batch, threads) - p->batch;
+    return macs_of(p) < PRODUCT_OF_A_THREAD && 4 * idle <= p->batch && threads * p->b_bytes <= MOST_MEMORY;
+}
+
+/* A team of all threads. */
+static team team_of(job *j, int threads)
+{
+    const plan *p = j->plan;
+    team t = {.job = j, .members = threads, .count = p->batch, .together = 1, .buffers = 2};
+    if (p->by_strips || p->blocks == 1) {
+        const double wanted = (double)threads * WORTH_A_PHASE / macs_of(p);
+        const int64_t fit = p->by_strips ? p->batch : bytes_of_b() / p->b_bytes;
+        t.together = most(least(least(fit, p->batch), (int64_t)wanted), 1);
+    }
+    if (blocks_of(&t) == 1) t.buffers = 1;
+    return t;
 }
 
 /* At most those of the product; fewer where a product is too small to be divided among them: from 128 x 128 x 128 on,
  * two were faster than one (1.3 to 1.6 times), below they were not. */
 static int threads_of(const plan *p)
 {
-    const pysimd_product *q = p->product;
-    const double worth = (double)q->m * (double)q->n * (double)q->k * (double)p->batch / WORTH_A_THREAD;
-    const int bound = q->threads < 1 ? 1 : q->threads > PYSIMD_MAX_THREADS ? PYSIMD_MAX_THREADS : q->threads;
+    const int asked = p->product->threads;
+    const double worth = macs_of(p) * (double)p->batch / WORTH_A_THREAD;
+    const int bound = asked < 1 ? 1 : asked > PYSIMD_MAX_THREADS ? PYSIMD_MAX_THREADS : asked;
     return worth >= bound ? bound : worth < 2 ? 1 : (int)worth;
 }
 
@@ -561,19 +598,19 @@ int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *product)
 {
     const plan p = plan_of(kernel, product);
     const int threads = threads_of(&p), by_products = divides_batch(&p, threads);
-    const int64_t b_bytes = (by_products ? threads : 1) * p.buffers * p.b_bytes;
+    job j = {.plan = &p, .products = quotient(p.batch, threads * PARTS_A_THREAD)};
+    team t = team_of(&j, threads);
+    const int64_t b_bytes = (by_products ? threads : t.buffers * t.together) * p.b_bytes;
     buffer *memory = take(b_bytes + threads * p.a_bytes);
     if (!memory) return -1;
-    job j = {.plan = &p, .b = memory->data, .a = memory->data + b_bytes,
-             .products = quotient(p.batch, threads * PARTS_A_THREAD)};
-    team t = {&j, threads, j.b};
+    j.b = t.b = memory->data, j.a = memory->data + b_bytes;
     pysimd_work work;
     if (by_products)
         work = (pysimd_work){&j, 1, items_of_products, run_products, &j.stop};
     else if (p.by_strips)
-        work = (pysimd_work){&t, p.batch, items_of_strips, run_strips, &j.stop};
+        work = (pysimd_work){&t, quotient(p.batch, t.together), items_of_strips, run_strips, &j.stop};
     else
-        work = (pysimd_work){&t, p.batch * blocks_of_product(&p) + 1, items_of_blocks, run_blocks, &j.stop};
+        work = (pysimd_work){&t, blocks_of(&t) + 1, items_of_blocks, run_blocks, &j.stop};
     pysimd_run(&work, threads, product->woken);
     give_back(memory);
     return j.stop ? PYSIMD_INTERRUPTED : 0;

@@ -97,6 +97,7 @@ typedef struct {
     pysimd_panel panel;
     int dispatch_from, dispatch; /* fewest and most columns of the products that matmul takes it for; see kernels.inc */
     int dispatch_macs, dispatch_rows, dispatch_k; /* fewest multiply-adds and rows, and least k, of such products */
+    pysimd_target not_with; /* matmul does not take it where the processor is of this target too; 0: it does */
     int column_step; /* tiles side by side have multiples of so many columns; 0: all but the last have nr */
     pysimd_run_fn *run; /* NULL: of another architecture than this build */
     pysimd_batch_fn *batch;

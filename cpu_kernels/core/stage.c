@@ -72,7 +72,8 @@ pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *
         copy(&columns, size, to);
         return (pysimd_staged){to, each, 1, m};
     }
-    if (a->rs == 1 && by_columns && group > 1 && shape.bytes <= IN_L1) { /* the kernel strides over whole columns */
+    /* The kernel strides over whole columns; a tile register takes rows. */
+    if (a->rs == 1 && by_columns && group > 1 && !kernel->k_tile && shape.bytes <= IN_L1) {
         for (int64_t q = 0; q < a->count; q++)
             pysimd_pack_columns_of_a(kernel, m, k, a->from + q * a->bs * size, a->cs, to + q * shape.bytes);
         return (pysimd_staged){to, bs, group, m * group};

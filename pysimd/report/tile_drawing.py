@@ -129,7 +129,7 @@ def _held(kernel: MicroKernel, counted: dict[str, Any] | None) -> tuple[str, int
     return "vector registers", lanes // _LANES_OF_AN_ELEMENT.get(kernel.name, 1)
 
 
-_LANES_OF_AN_ELEMENT = {"avx512_f32_outer_8x8": 2, "avx512_f16f32_outer_8x8": 2}
+_LANES_OF_AN_ELEMENT = {f"avx512_{types}_outer_8x8": 2 for types in ("f32", "f16f32", "bf16f32")}
 """Lanes that accumulate one element of C, of kernels that have several and add them at the end."""
 
 

@@ -55,10 +55,11 @@ HERE = [t for t in TARGETS if t in report()["available"]]
 def expected(types: str, bound: str, large: bool = False) -> list[str]:
     """The rule of kernels.inc, for 0 to 70 columns: of the rows whose range has n, one for a vector if there is one, of
     the highest target up to ``bound`` that can run here, and of these the one with the smallest ``.dispatch``. Rows for
-    products of many multiply-adds count for large ones only."""
+    products of many multiply-adds count for large ones only, and rows ``.not_with`` a target of this CPU not at all."""
     targets = [t for t in HERE if TARGETS.index(t) <= TARGETS.index(bound)]
     rows = [row for row in ROWS if row.types == cpu_table.TYPES[types] and cpu_table.TARGETS[row.target] in targets]
     rows = [row for row in rows if row.dispatch != cpu_table.lib.NEVER and (large or row.dispatch_macs == 0)]
+    rows = [row for row in rows if row.not_with == 0 or cpu_table.TARGETS[row.not_with] not in HERE]
     reaching = [[row for row in rows if row.dispatch_from <= n <= row.dispatch] for n in range(71)]
     return [
         cpu_table.text(min(some, key=lambda row: (row.form != cpu_table.lib.GEMV, -row.target, row.dispatch)).name)

@@ -184,9 +184,12 @@ def test_out_overlaps_operands(rng):
     assert memory[70:220].tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("batch", [2, 5])
-@pytest.mark.parametrize("shape", [(60, 70, 80), (4, 600, 300), (300, 600, 200)], ids=str)
+@pytest.mark.parametrize("batch", [2, 7])
+@pytest.mark.parametrize(
+    "shape", [(60, 70, 80), (130, 120, 140), (4, 600, 300), (8, 700, 600), (300, 600, 200)], ids=str
+)
 def test_batches(batch, shape, rng):
+    """Each product by one thread, or some products by all threads: packed at once, in one step or in several."""
     a, b = pair(rng, "f32", *shape, (batch,))
     for x, y in ((a, b), (a, b[0]), (a[0], b), (a[::-1], b)):
         each = np.stack([pysimd.matmul(*two) for two in zip(*both(x, y, batch), strict=True)])

@@ -1,0 +1,12 @@
+/* avx512_bf16f32_outer_14x32: C[14,32] += A[14,K] * B[K,32], bfloat16 into float; widened while packing.
+ *
+ * contract  pysimd.h; k_group 1, panel wide (float).
+ * tile      mr 14  nr 32: row i of C is 2 registers
+ * regs      28 accumulators + 4 operands of two steps of k = 32 of 32 zmm
+ * per k     28 vfmadd231ps  2 vmovups m512  14 vbroadcastss m32
+ * ratio     14*32 / (14+32) = 9.74 multiply-adds per element loaded; inner product 0.50;
+ *           28 / 16 = 1.75 multiply-add instructions per load instruction
+ * rounding  bfloat16 products are exact in float; one fma per term, k ascending from 0, then one add into C
+ * needs     AVX-512 F BW DQ VL
+ * idea      the functions are those of avx512_f32_outer_14x32: float is what float16 and bfloat16 widen to
+ */

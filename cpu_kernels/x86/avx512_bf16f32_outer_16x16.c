@@ -1,0 +1,12 @@
+/* avx512_bf16f32_outer_16x16: C[16,16] += A[16,K] * B[K,16], bfloat16 into float; widened while packing.
+ *
+ * contract  pysimd.h; k_group 1, panel wide (float).
+ * tile      mr 16  nr 16: row i of C is 1 register
+ * regs      16 accumulators + 1 row of B = 17 of 32 zmm
+ * per k     16 vfmadd231ps m32bcst  1 vmovups m512
+ * ratio     16*16 / (16+16) = 8.00 multiply-adds per element loaded; inner product 0.50;
+ *           16 / 17 = 0.94 multiply-add instructions per load instruction
+ * rounding  bfloat16 products are exact in float; one fma per term, k ascending from 0, then one add into C
+ * needs     AVX-512 F BW DQ VL
+ * idea      the functions are those of avx512_f32_outer_16x16: float is what float16 and bfloat16 widen to
+ */
