@@ -42,6 +42,7 @@ _RESULTS = {
     (torch.uint8, torch.int8): torch.int32,
 }
 _NARROW = (torch.float16, torch.bfloat16)
+_WIDE = (torch.float32, torch.float64)
 
 
 def _result_dtype(a, b, dtype):
@@ -109,6 +110,8 @@ def _product(a, b, c, alpha, beta, out=None):
 
 
 def _matmul(a, b, *, dtype=None):
+    if dtype is None and a.dtype in _WIDE and a.dtype == b.dtype and not (a.requires_grad or b.requires_grad):
+        return products.matmul(a, b)  # as below: nothing is to be converted
     return _compute(a, b, None, 1.0, 0.0, _result_dtype(a, b, dtype))
 
 
