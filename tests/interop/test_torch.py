@@ -111,6 +111,8 @@ def test_gemm(dtype, c_shape):
     assert result.dtype == dtype
     close(result, 2 * (a.mT.double() @ b.double()) - 0.5 * c.double(), dtype)
     close(gemm(a.mT, b, torch.full_like(c, torch.nan)), a.mT.double() @ b.double(), dtype)
+    wider = torch.empty(2, 9, 4, 5, dtype=dtype)
+    assert gemm(a.mT, b, wider).shape == gemm(*(x.to("meta") for x in (a.mT, b, wider))).shape == wider.shape
 
 
 @every_device
