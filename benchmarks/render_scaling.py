@@ -1,6 +1,7 @@
 """Make the tables of docs/scaling.md from recorded results: ``python benchmarks/render_scaling.py``.
 
-Reads scaling_cpu.json, callers.json and torch_calls.json in benchmarks/results (made by scaling.py, callers.py and
+Reads scaling_cpu.json, scaling_torch_N_h200.json and scaling_dask_N_h200.json for 2 and 4 GPUs, callers.json and
+torch_calls.json in benchmarks/results (made by scaling.py, scaling_torch.py, scaling_dask_cuda.py, callers.py and
 torch_calls.py with ``--out``); writes the text between the markers ``scaling:begin`` and ``scaling:end``.
 """
 
@@ -43,6 +44,73 @@ def ways(document: dict[str, Any]) -> list[str]:
     ]
 
 
+GPUS = (2, 4)
+
+
+def by_gpus(name: str) -> dict[int, dict[str, Any]]:
+    """The documents of a script by the number of GPUs."""
+    return {n: record.read(f"scaling_{name}_{n}_h200") for n in GPUS}
+
+
+def gpu_machine(documents: dict[int, dict[str, Any]]) -> str:
+    """A sentence: the GPUs and the versions."""
+    found = documents[GPUS[0]]
+    machine = found["machine"]
+    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    return (
+        f"{machine['device']}, {' and '.join(map(str, GPUS))} of a machine; {versions}, CuPy {machine['cupy']}; "
+        f"{machine['date']}, commits {', '.join(x['machine']['commit'] for x in documents.values())}."
+    )
+
+
+def scaled(documents: dict[int, dict[str, Any]], keys: tuple[str, ...], many: str) -> list[list[str]]:
+    """For each problem its names, the time on one GPU in the first run, and time and speed-up on several."""
+    lines = []
+    for rows in zip(*(x["rows"] for x in documents.values()), strict=True):
+        assert len({tuple(row[key] for key in keys) for row in rows}) == 1
+        times = (f"{1000 * row['seconds'][many]:.2f} ({row['speedup']:.2f} x)" for row in rows)
+        lines.append([*(str(rows[0][key]) for key in keys), f"{1000 * rows[0]['seconds']['one']:.2f}", *times])
+    return lines
+
+
+def torch_gpus() -> list[str]:
+    """Sharded products, and products whose operands are on one GPU."""
+    found = by_gpus("torch")
+    return [
+        "### Several GPUs, torch.distributed",
+        "",
+        f"Milliseconds a call, and the speed-up over one GPU in the same run. {gpu_machine(found)}",
+        "Shards are on their GPUs; along k, the time of adding the partial results over NCCL is included. With the",
+        "operands on one GPU, sending them and returning the result is included: by DTensor, or in panels by",
+        "[examples/cuda/several_gpus.py](../examples/cuda/several_gpus.py), which on two GPUs was run with equal",
+        "shares and one stream that multiplies.",
+        "",
+        *record.table(
+            ["problem", "dtype", "one GPU", *(f"{n} GPUs" for n in found)],
+            scaled(found, ("problem", "dtype"), "sharded"),
+        ),
+    ]
+
+
+def dask_gpus() -> list[str]:
+    """Batches on the workers of dask-cuda."""
+    found = by_gpus("dask")
+    lines = scaled(found, ("problem", "products"), "all")
+    plain = (f"{1000 * row['seconds']['one, without Dask']:.2f}" for row in found[GPUS[0]]["rows"])
+    lines = [[*line[:2], without, *line[2:]] for line, without in zip(lines, plain, strict=True)]
+    return [
+        "### Several GPUs, Dask",
+        "",
+        "Milliseconds of a graph that multiplies each of eight float32 chunks so many times, on dask-cuda's workers,",
+        f"one process a GPU, and the speed-up over one of them in the same run. {gpu_machine(found)}",
+        "",
+        *record.table(
+            ["batch", "products", "one GPU without Dask", "one GPU", *(f"{n} GPUs" for n in found)],
+            lines,
+        ),
+    ]
+
+
 def callers(document: dict[str, Any]) -> list[str]:
     """One small product from each caller."""
     lines = [[row["caller"], "not measured" if row["ns"] is None else f"{row['ns']:.1f}"] for row in document["rows"]]
@@ -72,6 +140,8 @@ def rendered(page: str) -> str:
     """The page with the tables of the recorded results."""
     parts = [
         ways(record.read("scaling_cpu")),
+        torch_gpus(),
+        dask_gpus(),
         callers(record.read("callers")),
         torch_calls(record.read("torch_calls")),
     ]

@@ -1,4 +1,5 @@
-"""What a call on torch's CPU tensors costs: torch's own product, ``torch.ops.pysimd.matmul``, ``pysimd.matmul``.
+"""What a call on torch's CPU tensors costs: torch's own product, as a function and as an operator called by its name,
+``torch.ops.pysimd.matmul``, and ``pysimd.matmul``.
 
 python benchmarks/torch_calls.py --out benchmarks/results/torch_calls.json     needs pip install -e '.[torch]'
 """
@@ -29,6 +30,7 @@ def main() -> None:
             grad = a.clone().requires_grad_()
             calls = {
                 "torch.bmm": partial(torch.bmm, a, b),
+                "torch.ops.aten.bmm": partial(torch.ops.aten.bmm, a, b),
                 "torch.ops.pysimd.matmul": partial(torch.ops.pysimd.matmul, a, b),
                 "pysimd.matmul": partial(pysimd.matmul, a, b),
                 "torch.bmm, recorded": partial(torch.bmm, grad, b),

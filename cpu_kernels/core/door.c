@@ -6,6 +6,7 @@
 #define PY_SSIZE_T_CLEAN
 #define NPY_NO_DEPRECATED_API NPY_1_23_API_VERSION
 #define NPY_TARGET_VERSION NPY_1_23_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL pysimd_numpy
 #include "door.h"
 
 #include <Python.h>
@@ -19,6 +20,7 @@
 #include "gemm.h"
 #include "pack.h"
 #include "scale.h"
+#include "tensors.h"
 
 /* This many multiply-adds, and eight times as many bytes, take less time than any limit on every processor. */
 enum { SURELY_SHORT = 8000 };
@@ -222,11 +224,14 @@ static void merge_batch(plan *p)
     }
 }
 
+static int integral(double x) { return x >= INT32_MIN && x <= INT32_MAX && x == (double)(int32_t)x; }
+
 /* Reads the operands but for `out`; 0 unless the shapes and dtypes of a, b and c match. */
 static int read_request(const request *r, plan *p)
 {
     if (!read_operand(&p->a, r->a, r->kind_a) || !read_operand(&p->b, r->b, r->kind_b)) return 0;
     if (p->a.cols != p->b.rows || !find_types(r, p)) return 0;
+    if (p->a.size == 1 && !(integral(r->factors.alpha) && integral(r->factors.beta))) return 0; /* int32 factors */
     p->result_type = find_result_type(r, p);
     if (r->tile && (p->a.rows != r->kernel->mr || p->b.cols != r->kernel->nr)) return 0;
     p->batch_dims = 0;
@@ -460,6 +465,36 @@ failed:
     return NULL;
 }
 
+/* `x` in place of an operand that is a tensor; 0 for one that is none, or that Python must look at. */
+static int viewed(PyObject **x, PyObject **views)
+{
+    if (!*x) return 1;
+    if (!pysimd_is_tensor(*x)) return 0;
+    return (*x = *views = pysimd_tensor_view(*x)) != NULL;
+}
+
+/* The product of tensors, as one. */
+static PyObject *multiply_tensors(const request *r)
+{
+    request of_views = *r;
+    PyObject *views[4] = {NULL}, *result = NULL;
+    if (viewed(&of_views.a, &views[0]) && viewed(&of_views.b, &views[1]) && viewed(&of_views.c, &views[2]) &&
+        viewed(&of_views.out, &views[3]))
+        result = multiply(&of_views);
+    else
+        result = not_implemented();
+    if (result && result != Py_NotImplemented && r->out) {
+        Py_DECREF(result); /* the view */
+        Py_INCREF(r->out);
+        result = r->out;
+    } else if (result && result != Py_NotImplemented)
+        result = pysimd_tensor_of(result);
+    for (int i = 0; i < 4; i++) Py_XDECREF(views[i]);
+    return result;
+}
+
+static PyObject *product_of(const request *r) { return pysimd_is_tensor(r->a) ? multiply_tensors(r) : multiply(r); }
+
 /* --- the functions of the module --- */
 
 /* 1 for None or a positive Python int, 0 for anything else. */
@@ -483,7 +518,7 @@ static PyObject *door_matmul(PyObject *self, PyObject *const *args, Py_ssize_t c
     request r = {.a = args[0], .b = args[1], .out = args[2] == Py_None ? NULL : args[2], .kind_a = ROW_OR_MATRIX,
                  .kind_b = COLUMN_OR_MATRIX, .factors = PLAIN_PRODUCT};
     if (!row_of(args[3], &r.kernel) || !threads_of(args[4], &r.threads)) return not_implemented();
-    return multiply(&r);
+    return product_of(&r);
 }
 
 /* A factor: any Python float or int. */
@@ -509,8 +544,6 @@ static int kind_of(PyObject *given, shape_kind *kind)
     return PyBool_Check(given);
 }
 
-static int integral(double x) { return x >= INT32_MIN && x <= INT32_MAX && x == (double)(int32_t)x; }
-
 static PyObject *door_gemm(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self, (void)count;
@@ -522,9 +555,7 @@ static PyObject *door_gemm(PyObject *self, PyObject *const *args, Py_ssize_t cou
     if (f->adds && !r.c) return not_implemented();
     if (!kind_of(args[5], &r.kind_a) || !kind_of(args[6], &r.kind_b)) return not_implemented();
     if (!row_of(args[8], &r.kernel) || !threads_of(args[9], &r.threads)) return not_implemented();
-    if (PyArray_CheckExact(r.a) && PyArray_ITEMSIZE((PyArrayObject *)r.a) == 1 && !(integral(f->alpha) && integral(f->beta)))
-        return not_implemented(); /* integer products have int32 factors */
-    return multiply(&r);
+    return product_of(&r);
 }
 
 static PyObject *door_call(PyObject *self, PyObject *const *args, Py_ssize_t count)
@@ -689,6 +720,15 @@ static PyObject *door_set_limits(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *door_take_tensors(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *types, *capsule;
+    if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &types, &capsule)) return NULL;
+    if (pysimd_tensors_take(types, capsule, type_numbers[BF16F32][0])) return NULL;
+    Py_RETURN_NONE;
+}
+
 pysimd_get_api_fn pysimd_get_api;
 
 static PyObject *door_c_api(PyObject *self, PyObject *none)
@@ -706,6 +746,7 @@ static PyMethodDef functions[] = {
     {"threads", door_threads, METH_VARARGS, "threads(kernel, m, n, k, batch)"},
     {"start", door_start, METH_VARARGS, "start(kernels, dtypes)"},
     {"set_limits", door_set_limits, METH_VARARGS, "set_limits(threads, thread_ns, wake_ns, gil_ns, stream_bytes)"},
+    {"take_tensors", door_take_tensors, METH_VARARGS, "take_tensors(types, exchange_api)"},
     {"c_api", door_c_api, METH_NOARGS, "the capsule pysimd._c_api: see include/pysimd_api.h"},
     {NULL, NULL, 0, NULL},
 };

@@ -1,7 +1,11 @@
 """torch.ops.pysimd: values, gradients, torch.compile, vmap, autocast; and pysimd.matmul on tensors of the CPU."""
 
 import importlib
+import os
+import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import cuda_arrays
 import numpy as np
@@ -9,6 +13,7 @@ import pytest
 from process import output_of
 
 import pysimd
+from pysimd import products
 
 with warnings.catch_warnings():  # of torch's own imports
     warnings.simplefilter("ignore")
@@ -106,6 +111,8 @@ def test_gemm(dtype, c_shape):
     assert result.dtype == dtype
     close(result, 2 * (a.mT.double() @ b.double()) - 0.5 * c.double(), dtype)
     close(gemm(a.mT, b, torch.full_like(c, torch.nan)), a.mT.double() @ b.double(), dtype)
+    wider = torch.empty(2, 9, 4, 5, dtype=dtype)
+    assert gemm(a.mT, b, wider).shape == gemm(*(x.to("meta") for x in (a.mT, b, wider))).shape == wider.shape
 
 
 @every_device
@@ -273,6 +280,81 @@ def test_gradients_are_not_lost():
         pysimd.gemm(a, b, c.detach().numpy(), beta=1)
     with pytest.raises(pysimd.DTypeError, match="out is a tensor"):
         pysimd.matmul(a.detach(), b.detach(), out=torch.empty(5, 7, requires_grad=True))
+
+
+exchanged = pytest.mark.skipif(
+    not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"), reason="torch before 2.10 has no exchange API"
+)
+
+
+@exchanged
+def test_plain_tensors_are_taken_in_c(monkeypatch):
+    """Results, their lifetime, and that Python is not entered for them; it is for whatever is no plain memory."""
+    a, b = tensors(torch.float32, (9, 4, 6), (6, 5))
+    c, out = torch.randn(5), torch.empty(9, 4, 5)
+    expected = pysimd.matmul(a.numpy(), b.numpy())
+    refused = [torch._neg_view(a), a.clone().requires_grad_(), a.numpy()]
+    monkeypatch.setattr(products, "_matmul", lambda *given: NotImplemented)
+    monkeypatch.setattr(products, "_gemm", lambda *given: NotImplemented)
+    assert (pysimd.matmul(a, b).numpy() == expected).all()
+    assert (pysimd.matmul(a.mT.contiguous().mT, b[::1]).numpy() == expected).all()
+    assert pysimd.matmul(a, b, out=out) is out
+    assert (out.numpy() == expected).all()
+    close(pysimd.gemm(a, b, c, alpha=2, beta=3), 2 * torch.from_numpy(expected) + 3 * c, torch.float32)
+    narrow = pysimd.matmul(a.bfloat16(), b.bfloat16(), out=torch.empty(9, 4, 5, dtype=torch.bfloat16))
+    close(narrow, torch.from_numpy(expected), torch.bfloat16)
+    assert pysimd.matmul(a[:0], b).shape == (0, 4, 5)
+    for x in refused:
+        assert pysimd.matmul(x, b) is NotImplemented
+    assert pysimd.matmul(a, b.double()) is NotImplemented
+    assert pysimd.gemm(a.char(), b.char(), alpha=0.5) is NotImplemented
+
+
+@exchanged
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc")
+def test_memory_of_results_is_returned():
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+    a = torch.randn(100, 64, 64)
+    held = [pysimd.matmul(a, a) for _ in range(3)]
+    assert len({x.data_ptr() for x in held}) == 3
+    assert torch.equal(held[0], held[2])
+    before, references = resident(), sys.getrefcount(a)
+    for _ in range(200):  # 320 MB of results
+        pysimd.matmul(a, a)
+    assert resident() - before < 64 << 20
+    assert sys.getrefcount(a) == references
+    with ThreadPoolExecutor(4) as pool:  # each is freed by another thread than made it
+        assert all(torch.equal(x, held[0]) for x in pool.map(lambda _: pysimd.matmul(a, a), range(20)))
+
+
+@pytest.mark.parametrize("transform", [torch.vmap, torch.func.functionalize], ids=lambda x: x.__name__)
+def test_operators_within_transforms(transform):
+    """Wrappers of functorch have the type of a tensor, and no memory."""
+    a, b = tensors(torch.float32, (7, 5, 6), (7, 6, 3))
+    torch.testing.assert_close(transform(matmul)(a, b), a @ b)
+    torch.testing.assert_close(transform(lambda x, y: gemm(x, y, x[..., :3], beta=1.0))(a, b), a @ b + a[..., :3])
+
+
+def test_modes_see_the_operators():
+    """A mode of dispatch is called for each operator, also where no gradient is asked for."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Mode(TorchDispatchMode):
+        seen = ()
+
+        def __torch_dispatch__(self, operator, types, given=(), options=None):
+            self.seen = (*self.seen, operator)
+            return operator(*given, **(options or {}))
+
+    a, b = tensors(torch.float32, (5, 6), (6, 7))
+    with Mode() as mode:
+        matmul(a, b)
+        gemm(torch._neg_view(a), b)
+    assert matmul.default in mode.seen
+    assert gemm.default in mode.seen
+    assert torch.equal(matmul(torch._neg_view(a), b), -matmul(a, b))
 
 
 def test_views_and_shared_memory():

@@ -1,0 +1,21 @@
+/* tensors.h: tensors of a library that has DLPack's exchange API, as torch from 2.10 on, as NumPy arrays and back, in C
+ * alone: a call by Python's DLPack protocol takes longer than a small product. Compiled with Python's and NumPy's C API. */
+#ifndef PYSIMD_TENSORS_H
+#define PYSIMD_TENSORS_H
+
+#include <Python.h>
+
+/* Take tensors of exactly these types (a tuple), whose exchange API is in the capsule; `bfloat16` is NumPy's type number
+ * for it, or -1. 0, or -1 with a Python exception. */
+int pysimd_tensors_take(PyObject *types, PyObject *capsule, int bfloat16);
+
+int pysimd_is_tensor(PyObject *x);
+
+/* A NumPy array on the memory of a tensor, which must outlive it. NULL without an exception for what Python must look
+ * at: a tensor that requires gradients, is a negated view, has another dtype, or is not in the memory of the CPU. */
+PyObject *pysimd_tensor_view(PyObject *tensor);
+
+/* A tensor on the memory of an array, which it keeps alive; takes the reference. NULL with an exception. */
+PyObject *pysimd_tensor_of(PyObject *array);
+
+#endif
