@@ -568,7 +568,8 @@ int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *product)
         work = (pysimd_work){&t, p.batch, items_of_strips, run_strips, &j.stop};
     else
         work = (pysimd_work){&t, p.batch * blocks_of_product(&p) + 1, items_of_blocks, run_blocks, &j.stop};
-    pysimd_run(&work, threads, product->woken);
+    const int refused = product->begin && product->begin(product->context);
+    if (!refused) pysimd_run(&work, threads, product->woken);
     give_back(memory);
-    return j.stop ? PYSIMD_INTERRUPTED : 0;
+    return refused || j.stop ? PYSIMD_INTERRUPTED : 0;
 }
