@@ -1,7 +1,7 @@
 """``python tests/scripts/soak.py --minutes M [--backend cpu|cuda]``: mixed calls from several threads for so long.
 
 Every result is compared with the first one of the same operands, which is checked against float64. The memory of the
-process must stay flat: after a quarter of the time it may grow by ``GROWTH`` bytes at most.
+process between rounds must stay flat: after a quarter of the time it may grow by ``GROWTH`` bytes at most.
 
 On CUDA the calls are on several streams and all devices, on CuPy's and (where torch is installed) torch's arrays, and
 in graphs that are captured once and replayed; the memory is that of the devices.
@@ -10,6 +10,9 @@ in graphs that are captured once and replayed; the memory is that of the devices
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ctypes
+import gc
 import itertools
 import os
 import sys
@@ -29,10 +32,13 @@ from pysimd.backends.cpu.implementation import CPU
 
 GROWTH = 8 << 20
 THREADS = 6
+ROUNDS = 12
 
 
 def resident() -> int:
-    """Bytes of this process in memory."""
+    """Bytes of this process in memory, after the allocator has given back what it keeps."""
+    with contextlib.suppress(AttributeError):  # of glibc
+        ctypes.CDLL(None).malloc_trim(0)
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -184,34 +190,35 @@ def device_memory() -> int:
 
 
 def soak(calls: list[Call], seconds: float, memory: Callable[[], int], threads: int) -> int:
-    """Run the calls in random order on all threads; returns how far the memory has grown after the first quarter."""
-    start = time.monotonic()
-    end, counts, errors = start + seconds, [0] * threads, []
+    """Run the calls in random order, on new threads in each of ``ROUNDS``; returns how far the memory between rounds
+    has grown after the first quarter of them."""
+    start, count, errors, used = time.monotonic(), 0, [], []
 
-    def work(number: int) -> None:
-        rng = np.random.default_rng(number)
+    def work(seed: tuple[int, int], end: float) -> None:
+        nonlocal count
+        rng = np.random.default_rng(seed)
         try:
             while time.monotonic() < end and not errors:
                 calls[rng.integers(len(calls))].run()
-                counts[number] += 1
+                count += 1
         except BaseException as error:
             errors.append(error)
 
-    workers = [threading.Thread(target=work, args=(i,)) for i in range(threads)]
-    for worker in workers:
-        worker.start()
-    base, most = 0, 0
-    while any(worker.is_alive() for worker in workers):
-        time.sleep(min(1.0, seconds / 40))
-        now = memory()
-        if time.monotonic() < start + seconds / 4:
-            base = max(base, now)
-        most = max(most, now)
-    for error in errors:
-        raise error
-    print(f"{sum(counts)} calls of {len(calls)} kinds on {threads} threads in {time.monotonic() - start:.0f} s")
-    print(f"memory: {base >> 20} MiB at most in the first quarter, {most >> 20} MiB at most after it")
-    return max(0, most - base)
+    for i in range(ROUNDS):
+        end = start + seconds * (i + 1) / ROUNDS
+        workers = [threading.Thread(target=work, args=((i, number), end)) for number in range(threads)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        for error in errors:
+            raise error
+        gc.collect()
+        used.append(memory())
+    first, rest = used[: ROUNDS // 4], used[ROUNDS // 4 :]
+    print(f"about {count} calls of {len(calls)} kinds on {threads} threads in {time.monotonic() - start:.0f} s")
+    print("MiB between rounds:", *(x >> 20 for x in used))
+    return max(0, max(rest) - max(first))
 
 
 def main() -> int:
@@ -220,6 +227,8 @@ def main() -> int:
     parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, default=THREADS)
     options = parser.parse_args()
+    if "MALLOC_ARENA_MAX" not in os.environ:  # glibc keeps freed memory in an arena for each thread
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "MALLOC_ARENA_MAX": "1"})
     make, memory = (cpu_calls, resident) if options.backend == "cpu" else (cuda_calls, device_memory)
     growth = soak(make(), 60 * options.minutes, memory, options.threads)
     if growth > GROWTH:
