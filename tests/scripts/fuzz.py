@@ -41,11 +41,12 @@ def api(seconds: float, corpus: Path, seed: int) -> int:
     options = settings(
         max_examples=100, deadline=None, database=None, derandomize=False, suppress_health_check=list(HealthCheck)
     )
+    tests = [options(test) for test in tests]
     end, rounds = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         for test in tests:
             try:
-                seeded(seed + rounds)(options(test))()
+                seeded(seed + rounds)(test)()
             except Exception:
                 traceback.print_exc()
                 print(f"{test.__name__} fails with seed {seed + rounds}")
