@@ -147,6 +147,7 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out
         OptionError: ``alpha`` or ``beta`` does not fit the result's dtype, ``beta`` is not 0 and there is no ``c``, or
             ``trans_a`` or ``trans_b`` is neither True nor False.
         UnknownKernelError, UnavailableError: ``kernel`` does not exist, or not on this machine.
+        MemoryError: there is no memory for packed operands; nothing was written, unless ``kernel`` is a rung.
 
     >>> import numpy as np, pysimd
     >>> a, c = np.ones((3, 4), np.float32), np.full((3, 3), 10, np.float32)

@@ -343,15 +343,26 @@ static double estimate(const plan *p, const pysimd_kernel *kernel)
     return pysimd_estimate_ns(kernel, macs, bytes);
 }
 
-/* --- signals --- */
+/* --- the calling thread --- */
 
 /* A product of more than 50 milliseconds looks for signals ten times a second, so that Ctrl-C ends it. */
 static const double LOOK_FOR_SIGNALS_NS = 50e6, SIGNALS_EVERY_NS = 100e6;
 
 typedef struct {
-    PyThreadState *state; /* of the released GIL */
-    double next;
-} signals;
+    PyArrayObject *result, *c; /* c: NULL, or what is copied into the result before the product is added */
+    int releases;              /* the GIL */
+    PyThreadState *state;      /* of the released GIL */
+    double next;               /* look for signals */
+} caller;
+
+/* Nothing is written before this: C is copied only where the product has its memory. */
+static int begin(void *context)
+{
+    caller *x = context;
+    if (x->c && PyArray_CopyInto(x->result, x->c)) return -1;
+    if (x->releases) x->state = PyEval_SaveThread();
+    return 0;
+}
 
 static double now_ns(void)
 {
@@ -362,13 +373,13 @@ static double now_ns(void)
 
 static int interrupted(void *context)
 {
-    signals *s = context;
+    caller *x = context;
     const double now = now_ns();
-    if (now < s->next) return 0;
-    PyEval_RestoreThread(s->state);
+    if (now < x->next) return 0;
+    PyEval_RestoreThread(x->state);
     const int raised = PyErr_CheckSignals() != 0; /* in the main thread; 0 in others */
-    s->state = PyEval_SaveThread();
-    s->next = now_ns() + SIGNALS_EVERY_NS; /* handlers may have taken longer than that */
+    x->state = PyEval_SaveThread();
+    x->next = now_ns() + SIGNALS_EVERY_NS; /* handlers may have taken longer than that */
     return raised;
 }
 
@@ -377,19 +388,21 @@ static int default_threads(double ns)
     return ns > 0 ? pysimd_threads_for(ns, limits.thread_ns, limits.threads) : 1;
 }
 
-/* The multiplication, which takes about `ns`, and the scaling if there is one; without the GIL if it takes longer than
- * gil_ns. Nonzero: there was no memory, or a signal handler has raised an exception. */
-static int compute(const pysimd_kernel *kernel, pysimd_product *product, double ns, const pysimd_scaling *scaling)
+/* C copied into the result if there is a C, the multiplication, which takes about `ns`, and the scaling if there is one;
+ * without the GIL if it takes longer than gil_ns. Nonzero: there was no memory, or a signal handler has raised an
+ * exception. */
+static int compute(const pysimd_kernel *kernel, pysimd_product *product, double ns, const pysimd_scaling *scaling,
+                   PyArrayObject *result, PyArrayObject *c)
 {
-    signals s = {.next = 0};
+    caller x = {.result = result, .c = c, .releases = ns > limits.gil_ns};
+    product->begin = begin, product->context = &x;
     if (ns > LOOK_FOR_SIGNALS_NS) {
-        s.next = now_ns() + SIGNALS_EVERY_NS;
-        product->interrupted = interrupted, product->context = &s;
+        x.next = now_ns() + SIGNALS_EVERY_NS;
+        product->interrupted = interrupted;
     }
-    if (ns > limits.gil_ns) s.state = PyEval_SaveThread();
     const int failed = pysimd_multiply(kernel, product);
     if (!failed && scaling) pysimd_scale(scaling);
-    if (s.state) PyEval_RestoreThread(s.state);
+    if (x.state) PyEval_RestoreThread(x.state);
     if (failed && failed != PYSIMD_INTERRUPTED) PyErr_SetString(PyExc_MemoryError, "no memory for the packed operands");
     return failed;
 }
@@ -449,14 +462,14 @@ static PyObject *multiply(const request *r)
         if (!(product = new_array(shape, nd, type_numbers[p.types][2]))) goto failed;
         result_operand(r, &p, product, &p.out);
     }
-    if (accumulates && !same_memory(result, p.c.array) && PyArray_CopyInto(result, p.c.array)) goto failed;
+    PyArrayObject *copied = accumulates && !same_memory(result, p.c.array) ? p.c.array : NULL;
     fill_product(&p, kernel, (accumulates ? 0 : PYSIMD_ZERO) | (in_place && !plain ? PYSIMD_FACTORS : 0));
     p.product.alpha = f->alpha, p.product.beta = f->beta;
     const pysimd_scaling scaling = in_place ? (pysimd_scaling){0} : scaling_of(r, &p, kernel, &p.out, &target);
     const double ns = estimate(&p, kernel);
     p.product.threads = r->threads ? r->threads : default_threads(ns);
     p.product.woken = r->threads ? 0 : pysimd_threads_for(ns, limits.wake_ns, limits.threads);
-    if (compute(kernel, &p.product, ns, in_place ? NULL : &scaling)) goto failed;
+    if (compute(kernel, &p.product, ns, in_place ? NULL : &scaling, result, copied)) goto failed;
     if (product != result) Py_DECREF(product);
     return (PyObject *)result;
 failed:
@@ -595,7 +608,7 @@ static PyObject *bound_call(PyObject *self, PyObject *args, PyObject *keywords)
                     kernel->form == OUTER ? p->rs_b : p->cs_b, p->c, p->rs_c);
     } else {
         pysimd_product own = *p; /* threads may call one bound kernel at the same time */
-        if (compute(kernel, &own, x->ns, NULL)) return NULL;
+        if (compute(kernel, &own, x->ns, NULL, NULL, NULL)) return NULL;
     }
     Py_RETURN_NONE;
 }
@@ -692,6 +705,20 @@ static PyObject *door_threads(PyObject *self, PyObject *args)
     return PyLong_FromLong(default_threads(ns));
 }
 
+/* Whether matmul would store the result in `out` by non-temporal stores. */
+static PyObject *door_streams(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self, (void)count;
+    request r = {.a = args[0], .b = args[1], .out = args[2], .kind_a = ROW_OR_MATRIX, .kind_b = COLUMN_OR_MATRIX,
+                 .factors = PLAIN_PRODUCT};
+    plan p;
+    npy_intp shape[PYSIMD_MAX_DIMS + 2];
+    if (!row_of(args[3], &r.kernel) || !read_request(&r, &p)) return not_implemented();
+    if (!usable(&r, &p, r.out, shape, result_shape(&r, &p, shape))) return not_implemented();
+    fill_product(&p, r.kernel ? r.kernel : pysimd_choose(p.types, p.a.rows, p.b.cols, p.a.cols), PYSIMD_ZERO);
+    return PyBool_FromLong(p.product.flags & PYSIMD_STREAM);
+}
+
 static PyObject *door_start(PyObject *self, PyObject *args)
 {
     (void)self;
@@ -744,6 +771,7 @@ static PyMethodDef functions[] = {
     {"call", (PyCFunction)(void *)door_call, METH_FASTCALL, "call(kernel, a, b, c, out)"},
     {"bind", (PyCFunction)(void *)door_bind, METH_FASTCALL, "bind(kernel, a, b, c, operands)"},
     {"threads", door_threads, METH_VARARGS, "threads(kernel, m, n, k, batch)"},
+    {"streams", (PyCFunction)(void *)door_streams, METH_FASTCALL, "streams(a, b, out, kernel)"},
     {"start", door_start, METH_VARARGS, "start(kernels, dtypes)"},
     {"set_limits", door_set_limits, METH_VARARGS, "set_limits(threads, thread_ns, wake_ns, gil_ns, stream_bytes)"},
     {"take_tensors", door_take_tensors, METH_VARARGS, "take_tensors(types, exchange_api)"},

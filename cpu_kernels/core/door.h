@@ -14,6 +14,7 @@
  *   call(kernel, a, b, c, out)            c + a @ b by one kernel
  *   bind(kernel, a, b, c, operands)       an object whose call does c += a @ b, unchecked; it keeps `operands` alive
  *   threads(kernel, m, n, k, batch)       threads that a product of this size takes by default
+ *   streams(a, b, out, kernel)            whether matmul would write the result by non-temporal stores
  *
  * They read arrays by NumPy's C API under the GIL, and release it during the multiplication where that is estimated to
  * take longer than gil_ns. */

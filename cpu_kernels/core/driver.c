@@ -250,7 +250,10 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     _Alignas(64) char local[ON_STACK];
     d.whole.scratch = all <= ON_STACK ? local : aligned_alloc(64, (size_t)all);
     if (!d.whole.scratch) return -1;
-    pysimd_run(&(pysimd_work){.context = &d, .phases = 1, .items = parts_of, .run = run_part}, threads, product->woken);
+    const int refused = product->begin && product->begin(product->context);
+    if (!refused)
+        pysimd_run(&(pysimd_work){.context = &d, .phases = 1, .items = parts_of, .run = run_part}, threads,
+                   product->woken);
     if (d.whole.scratch != local) free(d.whole.scratch);
-    return 0;
+    return refused ? PYSIMD_INTERRUPTED : 0;
 }

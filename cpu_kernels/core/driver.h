@@ -25,6 +25,7 @@ typedef struct {
     int flags;
     int threads, woken; /* of pysimd_run; less than 1 and more than PYSIMD_MAX_THREADS are allowed */
     double alpha, beta;
+    int (*begin)(void *context); /* NULL, or called when all memory is there, before C is read: nonzero ends it */
     int (*interrupted)(void *context); /* NULL, or asked in between by the calling thread: nonzero ends the product */
     void *context;
 } pysimd_product;
@@ -44,7 +45,8 @@ static inline int pysimd_flags_in_a_row(const pysimd_kernel *kernel, pysimd_shap
     return (same ? PYSIMD_CONFIGURED : 0) | (last ? 0 : PYSIMD_KEEP);
 }
 
-/* Returns 0; -1 if there is no memory for the panels (C is then untouched); or PYSIMD_INTERRUPTED. */
+/* Returns 0; -1 if there is no memory for the panels (C is then untouched); or PYSIMD_INTERRUPTED, after a nonzero
+ * result of product->begin (C is then untouched) or product->interrupted. */
 int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product);
 
 #endif

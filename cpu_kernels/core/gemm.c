@@ -576,7 +576,7 @@ static team team_of(job *j, int threads)
     const plan *p = j->plan;
     team t = {.job = j, .members = threads, .count = p->batch, .together = 1, .buffers = 2};
     if (p->by_strips || p->blocks == 1) {
-        const double wanted = (double)threads * WORTH_A_PHASE / macs_of(p);
+        const double wanted = (double)threads * WORTH_A_PHASE / (macs_of(p) + 1);
         const int64_t fit = p->by_strips ? p->batch : bytes_of_b() / p->b_bytes;
         t.together = most(least(least(fit, p->batch), (int64_t)wanted), 1);
     }
@@ -611,7 +611,8 @@ int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *product)
         work = (pysimd_work){&t, quotient(p.batch, t.together), items_of_strips, run_strips, &j.stop};
     else
         work = (pysimd_work){&t, blocks_of(&t) + 1, items_of_blocks, run_blocks, &j.stop};
-    pysimd_run(&work, threads, product->woken);
+    const int refused = product->begin && product->begin(product->context);
+    if (!refused) pysimd_run(&work, threads, product->woken);
     give_back(memory);
-    return j.stop ? PYSIMD_INTERRUPTED : 0;
+    return refused || j.stop ? PYSIMD_INTERRUPTED : 0;
 }

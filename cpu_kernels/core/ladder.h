@@ -5,7 +5,8 @@
 #include "driver.h"
 
 /* C = alpha A B + beta C, one product in float: of `product` the fields on the batch are not read. Any m, n, k >= 0,
- * strides and alignment; C is not read if beta is 0. Returns 0, or -1 if there is no memory for packed operands. */
+ * strides and alignment; C is not read if beta is 0. Returns 0, or -1 if there is no memory for packed operands: parts
+ * of C may then be written already. */
 typedef int pysimd_rung_fn(const pysimd_product *product);
 
 /* One line of ladder.inc. */

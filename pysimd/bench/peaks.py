@@ -25,6 +25,9 @@ from pysimd.errors import OptionError, UnavailableError
 
 SCHEMA_VERSION = 1
 
+_MOST_BYTES = 1 << 20
+"""Of a cached file; a longer one is not read to its end."""
+
 
 @dataclass(frozen=True)
 class Loads:
@@ -160,8 +163,8 @@ def _read(path: Path | None, identity: dict[str, Any]) -> Peaks | None:
     """The peaks in a file; None unless they are of this identity."""
     if path is None:
         return None
-    with suppress(OSError, ValueError, OptionError, AttributeError):
-        found = Peaks.from_dict(json.loads(path.read_text()))
+    with suppress(OSError, ValueError, RecursionError, OptionError, AttributeError), path.open("rb") as file:
+        found = Peaks.from_dict(json.loads(file.read(_MOST_BYTES)))
         return found if found.identity == identity else None
     return None
 

@@ -180,8 +180,11 @@ def _input(kernel: MicroKernel, options, batch: int) -> _Input:
 
 def _load(kernel: MicroKernel, path: Path) -> np.ndarray:
     try:
-        x = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
+        with path.open("rb") as file:
+            x = np.load(file, allow_pickle=False)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # of a corrupt file NumPy raises ValueError, EOFError, TokenError, BadZipFile, ...
         raise DTypeError(f"{path} is not an array file: {error}") from error
     if not isinstance(x, np.ndarray):
         raise DTypeError(f"{path} holds several arrays: give a .npy file with one")

@@ -108,7 +108,10 @@ def parse(code: str) -> Instruction:
     if encoding:
         name = name[: encoding.start()]
     name = name.replace("v_dual_", "v_")
-    operands, modifiers = ((), {}) if name.startswith(_FREE_TEXT) else _operands(rest)
+    try:
+        operands, modifiers = ((), {}) if name.startswith(_FREE_TEXT) else _operands(rest)
+    except (ValueError, LookupError) as error:
+        raise SimulationError(f"cannot take apart `{code}`") from error
     other = parse(second) if pair else None
     return Instruction(code, name, encoding[1] if encoding else "", operands, modifiers, None, other)
 

@@ -33,6 +33,8 @@ DTYPES = {
 }
 
 _REGISTER = re.compile(r"(?P<file>[vas]|ttmp)(?:(?P<one>\d+)|\[(?P<low>\d+):(?P<high>\d+)\])(?:\.(?P<half>[lh]))?")
+_FILES = {"v": 256, "a": 256, "s": gangs.VCC, "ttmp": 16}
+"""Registers of each file that have numbers."""
 _SPECIAL = {
     "vcc": (gangs.VCC, 2),
     "vcc_lo": (gangs.VCC, 1),
@@ -83,6 +85,8 @@ def parse_operand(text: str) -> Operand:
         low = int(register["one"] or register["low"])
         file, first = ("s", gangs.TTMP) if register["file"] == "ttmp" else (register["file"], 0)
         count = int(register["high"] or low) - low + 1
+        if count < 1 or low + count > _FILES[register["file"]]:
+            raise UnsupportedInstruction(f"operand {text!r}: there are no such registers")
         return Operand(text, file, first + low, count, half=register["half"] or "", **found)
     if bare in _SPECIAL:
         return Operand(text, "s", *_SPECIAL[bare], **found)

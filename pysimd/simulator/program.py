@@ -13,6 +13,9 @@ from pysimd.simulator.instructions.base import Machine
 from pysimd.simulator.instructions.matrix import decoder as matrix_decoder
 from pysimd.simulator.instructions.matrix import mfma_shape
 
+_MOST_REGISTERS = 256
+"""Vector registers of a lane; as many accumulation registers."""
+
 _VECTOR = re.compile(r"\b([va])(?:(\d+)|\[\d+:(\d+)\])")
 
 
@@ -38,6 +41,8 @@ def _registers(instructions: tuple[Instruction, ...]) -> tuple[int, int]:
     for instruction in instructions:
         for file, one, last in _VECTOR.findall(instruction.text):
             count[file] = max(count[file], int(one or last) + 1)
+    if max(count.values()) > _MOST_REGISTERS:
+        raise UnsupportedInstruction(f"register {max(count.values()) - 1} of a kernel: a lane has {_MOST_REGISTERS}")
     return count["v"], count["a"]
 
 

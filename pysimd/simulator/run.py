@@ -25,7 +25,7 @@ WAVES_AT_ONCE = 64
 """About so many waves run together; more would only make the arrays of registers larger than the caches."""
 
 MOST_INSTRUCTIONS = 50_000_000
-"""A wave that executes more than this is taken to run for ever."""
+"""Waves that run together and execute more than this are taken to run for ever."""
 
 
 def launch(
@@ -176,6 +176,8 @@ class _Executed:
         self.waves = [0] * count
         self.lanes = [0] * count
         self.barriers = 0
+        self.steps = 0
+        """Since the waves that run now have begun."""
 
     def counts(self, program: Program, traffic: Traffic) -> Counts:
         waves, lanes = Counter(), Counter()
@@ -196,6 +198,7 @@ class _Executed:
 def _run_blocks(program: Program, gang: Gang, executed: _Executed) -> None:
     """Between barriers every gang runs as far as it can. Blocks do not depend on one another: all wait together."""
     waiting = [gang]
+    executed.steps = 0
     while waiting:
         waiting = _run_to_barrier(program, waiting, executed)
         gang.shared.lds.barrier()
@@ -225,7 +228,8 @@ def _run(program: Program, gang: Gang, stop: int, executed: _Executed):
     """Run until an event, or (None) until the instruction number ``stop``."""
     steps, waves, lanes = program.steps, executed.waves, executed.lanes
     count = gang.count
-    for _ in range(MOST_INSTRUCTIONS):
+    for _ in range(executed.steps, MOST_INSTRUCTIONS):
+        executed.steps += 1
         place = gang.pc
         if place >= len(steps):
             raise SimulationError(f"{program.kernel.name} runs past its last instruction")

@@ -235,6 +235,32 @@ def test_arrays_of_an_unavailable_backend():
     assert cuda.reason in str(caught.value)
 
 
+def test_gemm_on_arrays_of_an_unavailable_backend():
+    """As matmul: what is missing is said before shapes and factors are looked at."""
+    for backend, device in (("cuda", 2), ("hip", 10)):
+        here = next(b for b in pysimd.backends() if b.name == backend)
+        if here.available:
+            continue
+        there = type("There", (), {"__dlpack_device__": lambda self, device=device: (device, 0)})
+        for options in ({}, {"alpha": 2.0}, {"c": there(), "beta": 1.0}, {"trans_a": True}, {"out": there()}):
+            with pytest.raises(pysimd.UnavailableError) as caught:
+                pysimd.gemm(there(), there(), **options)
+            assert here.reason in str(caught.value)
+
+
+@pytest.mark.parametrize("kernel", ["cuda_f32_outer_4x4", "hip_f32_outer_4x4", "naive", "warptile"])
+def test_gemm_by_a_kernel_of_another_backend(kernel):
+    """On arrays of the CPU; ``out`` is not written."""
+    out = full(4, 4)
+    for call in (pysimd.gemm, pysimd.matmul):
+        if call is pysimd.matmul and "_" not in kernel:
+            continue  # rungs are for gemm
+        with pytest.raises((pysimd.UnavailableError, pysimd.DTypeError)) as caught:
+            call(full(4, 4), full(4, 4), out=out, kernel=kernel)
+        assert kernel in str(caught.value)
+        assert (out == 3).all()
+
+
 def test_an_unknown_device():
     class Elsewhere:
         def __dlpack_device__(self):

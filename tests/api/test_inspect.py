@@ -114,6 +114,24 @@ def test_counts_of_a_step_that_is_known():
     assert "6x16" in str(seen)
 
 
+@needs("hip")
+@pytest.mark.parametrize(
+    ("name", "target", "entry"),
+    [
+        ("hip_f32_outer_8x8", "gfx942", "outer<F32, 8, 8, K_MAJOR, PACKED, false>"),
+        ("hip_i8i32_outer_4x4", "gfx1100", "outer_dp4a<4, 4, K_MAJOR, PACKED, false>"),
+        ("hip_f32_mfma_16x16", "gfx90a", "mfma_tile<FromF32, 16, K_MAJOR, K_MAJOR, false>"),
+    ],
+)
+def test_entry_of_a_hip_kernel(name, target, entry):
+    """The template instance that is read: of this kernel, and the one that packed operands take."""
+    seen = pysimd.inspect(name, target=target)
+    assert (seen.kernel, seen.target, seen.entry) == (name, target, entry)
+    row = hip_table.BY_NAME[name]
+    code = simulator.compile_hip(hip_tiles.instance(row.source, seen.entry), target)
+    assert hip_table.symbol(seen.entry) in code.kernels
+
+
 @needs("cpu")
 def test_a_multiply_add_may_load_its_operand():
     seen = pysimd.inspect("avx512_f64_outer_8x8")

@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import subprocess
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -185,6 +187,64 @@ def test_a_folder_that_cannot_be_written(counted, monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert [peaks.peaks().peaks[0].gflops for _ in range(2)] == [1, 2]
+
+
+@pytest.fixture
+def full_disk(tmp_path):
+    """A folder on a file system without a free byte."""
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        pytest.skip("only root may mount a file system")
+    folder = tmp_path / "full"
+    folder.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=16k", "none", str(folder)], capture_output=True, text=True
+    )
+    if done.returncode:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+    try:
+        with suppress(OSError), (folder / "filler").open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(512))
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk(counted, monkeypatch, full_disk):
+    """Peaks are measured each time, and no piece of a file is left."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(full_disk))
+    assert [peaks.peaks().peaks[0].gflops for _ in range(2)] == [1, 2]
+    assert [x for x in full_disk.rglob("*") if x.is_file()] == [full_disk / "filler"]
+
+
+def test_results_on_a_full_disk(full_disk, capsys):
+    """One line says what is missing; there, the next one works."""
+    words = ["run", "generic_f32_outer_4x4", "--seconds", "0.001", "--out"]
+    assert cli.main([*words, str(full_disk / "out.npy")]) == 1
+    err = capsys.readouterr().err
+    assert "No space left" in err or "could be written" in err or "requested" in err, err
+    assert "Traceback" not in err
+    assert cli.main([*words, str(full_disk.parent / "out.npy")]) == 0
+
+
+def test_a_home_that_is_no_folder(counted, monkeypatch):
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", os.devnull)
+    assert [peaks.peaks().peaks[0].gflops for _ in range(2)] == [1, 2]
+
+
+def test_a_read_only_cache(counted, monkeypatch, tmp_path):
+    """What is kept there is used; what is new is not kept."""
+    if not hasattr(os, "geteuid") or os.geteuid() == 0:
+        pytest.skip("root may write into any folder")
+    peaks.peaks()
+    folder = tmp_path / "pysimd"
+    folder.chmod(0o500)
+    try:
+        assert peaks.peaks().peaks[0].gflops == 1
+        assert [peaks.peaks(fresh=True).peaks[0].gflops for _ in range(2)] == [2, 3]
+    finally:
+        folder.chmod(0o700)
 
 
 def test_a_user_without_a_home(counted, monkeypatch):

@@ -17,6 +17,7 @@ from pysimd.bench import peaks
 from pysimd.report import bars, drawing, plots, rooflines, tile_drawing
 from pysimd.report.axes import Axis, label
 from pysimd.report.drawing import Box, Dot, Drawing, Line, Rectangle, Text
+from pysimd.report.rows import in_table_order
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -91,6 +92,68 @@ def test_bars():
         assert not faults(bars.matmul(rows))
 
 
+# --- what a bar chart shows ---
+
+
+def test_lengths_of_bars_are_their_values():
+    """From zero, on one scale; beside each bar its note; kinds and order as given."""
+    rows = [
+        ("one", [bars.Bar(10.0, "outer", "ten")]),
+        ("two", [bars.Bar(40.0, "inner", "forty"), bars.Bar(25.0, "peer", "twenty-five")]),
+        ("three", [bars.Bar(0.0, "outer", "none")]),
+    ]
+    made = bars.chart(rows, "GB/s", {"outer": "ours"}, plot_width=400, dashed=20.0)
+    drawn = [x for x in made.shapes if isinstance(x, Rectangle)][1:]  # the first is of the legend
+    assert [x.kind for x in drawn] == ["outer", "inner", "peer", "outer"]
+    assert [x.width for x in drawn] == pytest.approx([100, 400, 250, 1])
+    assert len({x.x for x in drawn}) == 1
+    assert [x.y for x in drawn] == sorted(x.y for x in drawn)
+    for bar, note in zip(drawn, ("ten", "forty", "twenty-five", "none"), strict=True):
+        (text,) = (x for x in made.texts if x.text == note)
+        assert bar.y < text.y < bar.y + bar.height
+        assert text.x > bar.x + bar.width
+    (line,) = (x for x in made.shapes if isinstance(x, Line) and x.kind == "far")
+    assert [x for x, _ in line.points] == [drawn[0].x + 200] * 2
+    marks = {x.text: x.x for x in made.texts if x.anchor == "middle"}
+    assert {float(text): x - drawn[0].x for text, x in marks.items()} == pytest.approx(
+        {float(text): 10 * float(text) for text in marks}
+    )
+
+
+def test_logarithmic_bars():
+    """A factor is a distance; the shortest bar is a factor of two long."""
+    values = [1.0, 10.0, 100.0]
+    made = bars.chart([(str(x), [bars.Bar(x, "outer", "")]) for x in values], "ns", {}, logarithmic=True)
+    short, middle, long = (x.width for x in made.shapes if isinstance(x, Rectangle))
+    assert long - middle == pytest.approx(middle - short)
+    assert short / (middle - short) == pytest.approx(math.log10(2))
+
+
+def test_bars_of_ratios_show_the_rows():
+    rows = pysimd.compare().rows
+    made = bars.ratios(rows)
+    drawn = [x for x in made.shapes if isinstance(x, Rectangle)]
+    drawn = drawn[len(drawn) - len(rows) :]
+    shown = {x.text: x.y for x in made.texts if x.anchor == "end"}
+    assert sorted(shown, key=shown.get) == [x.kernel for x in in_table_order(rows)]
+    scale = max(x.width for x in drawn) / max(x.ratio for x in rows)
+    for row, bar in zip(in_table_order(rows), drawn, strict=True):
+        assert bar.width == pytest.approx(scale * row.ratio), row.kernel
+        form = "inner" if row.form == "inner" else "outer"
+        assert bar.kind == (form if row.available else f"{form}-3")
+        assert bar.y < shown[row.kernel] < bar.y + bar.height
+
+
+def test_bars_of_matmul_show_the_times():
+    made = bars.matmul(MATMUL)
+    drawn = [x for x in made.shapes if isinstance(x, Rectangle)][-4:]
+    assert [x.kind for x in drawn] == ["outer", "peer"] * 2
+    for ours, theirs in (drawn[:2], drawn[2:]):  # nine times as long, on the same logarithmic axis
+        assert theirs.width - ours.width == pytest.approx(drawn[1].width - drawn[0].width)
+    notes = [x.text for x in sorted(made.texts, key=lambda x: x.y) if x.x > drawn[1].x + drawn[3].width]
+    assert notes == ["1.5 ns  (numpy / pysimd 9)", "13.5 ns", "2.5 ms  (numpy / pysimd 9)", "22.5 ms"]
+
+
 def crowd(count, spread, seed):
     """A roofline of ``count`` kernels of seven targets that are measured within a factor ``spread`` of each other."""
     rng = random.Random(seed)
@@ -124,6 +187,21 @@ def test_a_crowd_of_kernels_is_labelled(count, spread):
         labels = [x.text for x in made.texts if x.kind.startswith("label-")]
         assert sorted([*labels, *in_legend(made)]) == sorted(map(rooflines._label, found.rows))
         assert len(labels) >= min(count, 3)
+
+
+def test_points_of_a_roofline_are_the_speeds_of_the_kernels():
+    found = crowd(5, 5.0, 0)
+    dots = {x.title.partition(":")[0]: x for x in rooflines.drawing(found).shapes if isinstance(x, Dot)}
+    rows = sorted(found.rows, key=lambda row: row.gflops)
+    heights = [-dots[row.kernel].y for row in rows]
+    assert heights == sorted(heights)
+    for (low, at_low), (high, at_high) in itertools.pairwise(zip(rows, heights, strict=True)):  # logarithmic
+        scale = (at_high - at_low) / math.log(high.gflops / low.gflops)
+        assert scale == pytest.approx((heights[-1] - heights[0]) / math.log(rows[-1].gflops / rows[0].gflops))
+    by_intensity = sorted(found.rows, key=rooflines.operations_per_byte)
+    places = [dots[row.kernel].x for row in by_intensity]
+    assert places == sorted(places)
+    assert all(f"{row.gflops / found.scale:.3g} {found.unit}" in dots[row.kernel].title for row in rows)
 
 
 def test_axes_of_a_roofline_have_names_and_units():

@@ -130,6 +130,47 @@ class TestStreaming:
         check(out, types, a, b)
 
 
+class TestStreamingThreshold:
+    """Non-temporal stores are for results of ``stream_bytes`` and more that are one sequence of whole, aligned rows."""
+
+    KERNEL = "generic_f32_outer_4x4"
+
+    def streams(self, out, m=4, n=4, kernel=KERNEL):
+        batch = out.shape[:-2]
+        a, b = np.ones((*batch, m, 3), np.float32), np.ones((*batch, 3, n), np.float32)
+        return CPU.door.streams(a, b, out, pysimd.kernel(kernel))
+
+    @staticmethod
+    def aligned(*shape, offset=0):
+        raw = np.zeros(4 * int(np.prod(shape)) + 128, np.uint8)
+        start = -raw.ctypes.data % 64 + offset
+        return raw[start : start + 4 * int(np.prod(shape))].view(np.float32).reshape(shape)
+
+    def test_exactly_the_threshold(self, cpu_limits):
+        for nbytes, expected in ((64 * 10 - 1, True), (64 * 10, True), (64 * 10 + 1, False)):
+            cpu_limits(stream_bytes=nbytes)
+            assert self.streams(self.aligned(10, 4, 4)) is expected, nbytes
+
+    def test_of_this_machine(self):
+        count = int(dispatch.limits().stream_bytes) // 64
+        assert self.streams(self.aligned(count, 4, 4))
+        assert not self.streams(self.aligned(count - 1, 4, 4))
+
+    def test_what_is_no_sequence_of_whole_rows(self, cpu_limits):
+        cpu_limits(stream_bytes=1)
+        assert self.streams(self.aligned(6, 4, 4))
+        assert self.streams(self.aligned(6, 4, 4)[2:])
+        assert self.streams(self.aligned(2, 3, 4, 4))  # batch dimensions that merge
+        assert self.streams(self.aligned(6, 7, 4), m=7)
+        assert not self.streams(self.aligned(6, 4, 4, offset=4))
+        assert not self.streams(self.aligned(6, 4, 4)[::2])
+        assert not self.streams(self.aligned(6, 4, 4)[::-1])
+        assert not self.streams(self.aligned(6, 8, 4)[:, :4])
+        assert not self.streams(self.aligned(6, 4, 8)[..., :4])
+        assert not self.streams(self.aligned(6, 4, 8), n=8)  # two tiles side by side
+        assert not self.streams(self.aligned(6, 4, 4), kernel="generic_f32_inner_4x4")
+
+
 def test_a_result_larger_than_the_streaming_threshold(rng):
     if QUICK:
         pytest.skip("a quick run")

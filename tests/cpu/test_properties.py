@@ -1,9 +1,9 @@
 """Random shapes, dtypes and views, found and shrunk by hypothesis, against the reference."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from reference import check, random_operand, random_result
+from reference import check, random_operand, random_result, wide
 
 import pysimd
 from pysimd import dtypes
@@ -78,6 +78,82 @@ def test_kernel(data, kernel, seed, batch, k):
     assert out is None or result is out
     assert result.shape == shape
     check(result, kernel.types, a, b, c)
+
+
+@st.composite
+def operands_of(draw, shape, dtype, rng):
+    """A view of any strides, 0 among them: rows, columns or products that are one and the same."""
+    repeated = [draw(st.integers(0, 5)) == 0 for _ in shape]
+    own = tuple(min(n, 1) if again else n for n, again in zip(shape, repeated, strict=True))
+    return np.broadcast_to(draw(views(own, dtype, rng)), shape)
+
+
+SIZES = st.one_of(st.integers(0, 40), st.integers(41, 130), st.sampled_from((512, 600, 1100)))
+"""Of tiles, of blocks, and longer than a block of K."""
+
+
+@given(data=st.data(), types=st.sampled_from(TYPES), seed=seeds, batch=batches, sizes=st.tuples(SIZES, SIZES, SIZES))
+def test_gemm(data, types, seed, batch, sizes):
+    """alpha * A @ B + beta * C of any shapes, strides, kernel and threads, and an ``out`` that may be C or overlap A;
+    nothing but ``out`` is written."""
+    draw, rng = data.draw, np.random.default_rng(seed)
+    m, k, n = sizes
+    assume(m * k * n * max(1, int(np.prod(batch))) <= 3_000_000)
+    family = dtypes.FAMILIES[types]
+    kinds = [dtypes.dtype_of(x) for x in (family.a, family.b, family.c)]
+    trans_a, trans_b = draw(st.booleans()), draw(st.booleans())
+    a = draw(operands_of((*broadcastable(draw, batch), m, k), kinds[0], rng))
+    b = draw(operands_of((*broadcastable(draw, batch), k, n), kinds[1], rng))
+    factors = (0, 1, -1, 2, -3) if family.c == "int32" else (0, 1, -1, 0.5, 2.25)
+    alpha, beta = draw(st.sampled_from(factors), label="alpha"), draw(st.sampled_from(factors), label="beta")
+    shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), m, n)
+    c = None
+    if beta or draw(st.booleans()):
+        rows, columns = (draw(st.sampled_from((x, 1))) for x in (m, n))
+        c = random_result(rng, kinds[2], (*broadcastable(draw, shape[:-2]), rows, columns))
+        c = c if beta else np.full_like(c, np.nan if c.dtype.kind == "f" else 7)
+    out = draw(st.sampled_from(("none", "other", "c", "overlaps")))
+    if out == "c" and (c is None or c.shape != shape):
+        out = "other"
+    kernel = draw(st.sampled_from([None, *(x for x in KERNELS if x.types == types)]))
+    threads = draw(st.sampled_from((None, 1, 2, 5)))
+    start = None if c is None else c.copy()
+    target = None if out == "none" else draw(views(shape, kinds[2], rng, writable=True))
+    if out == "c":
+        target = c
+    elif out == "overlaps" and a.dtype == kinds[2] and a.size and target.size:
+        memory = np.zeros(target.size + a.size, kinds[2])
+        at = draw(st.integers(0, target.size))
+        target = memory[at : at + target.size].reshape(shape)
+        copied = memory[: a.size].reshape(a.shape)
+        copied[...] = a
+        a = copied
+    keep = a.copy(), b.copy()
+    x, y = (z.swapaxes(-1, -2) if turned else z for z, turned in ((a, trans_a), (b, trans_b)))
+    options = {"alpha": alpha, "beta": beta, "trans_a": trans_a, "trans_b": trans_b}
+    result = pysimd.gemm(x, y, c, out=target, kernel=kernel, threads=threads, **options)
+    assert target is None or result is target
+    assert result.shape == shape
+    within_bound(result, family, *keep, start, alpha, beta)
+    for before, after in ((keep[1], b), (start, c)):
+        if after is not None and after is not target:
+            assert after.tobytes() == before.tobytes(), "an operand was written"
+
+
+def within_bound(result, family, a, b, c, alpha, beta):
+    """Integers exactly modulo 2**32; floats within (K + 3) u (|alpha| |A||B| + |beta C|)."""
+    if family.c == "int32":
+        expected = alpha * (a.astype(np.int64) @ b.astype(np.int64))
+        if beta:
+            expected = expected + beta * c.astype(np.int64)
+        np.testing.assert_array_equal(result, expected.astype(np.int32))
+        return
+    number = np.longdouble if family.c == "float64" else np.float64
+    a, b = wide(a, number), wide(b, number)
+    expected, magnitude = alpha * (a @ b), abs(alpha) * (abs(a) @ abs(b))
+    if beta:
+        expected, magnitude = expected + beta * wide(c, number), magnitude + abs(beta * wide(c, number))
+    assert (abs(result - expected) <= (a.shape[-1] + 3) * family.roundoff * magnitude).all()
 
 
 @given(kernel=st.sampled_from(KERNELS), seed=seeds, start=st.tuples(*[st.integers(0, 60)] * 3), k=st.integers(0, 9))

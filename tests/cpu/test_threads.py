@@ -10,7 +10,7 @@ import threading
 import numpy as np
 import pytest
 from cases import QUICK, few
-from process import SANITIZED
+from process import RUNNER, SANITIZED
 from reference import check, random_operand
 
 import pysimd
@@ -95,6 +95,54 @@ def test_eight_threads_call_at_once(rng):
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+SHARED_WORK = {
+    "tiles": ((20_000, 16, 16), (20_000, 16, 16)),
+    "a shared operand": ((20_000, 16, 16), (16, 16)),
+    "blocks, whole products": ((200, 100, 100), (200, 100, 100)),
+    "blocks of one product": ((700, 700), (700, 700)),
+    "strips": ((6, 1500), (1500, 4000)),
+}
+"""Shapes of large products of every route."""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="reads /proc/self/task")
+@pytest.mark.skipif(bool(RUNNER) or SANITIZED, reason="the estimate of the time is of an unchanged program")
+@pytest.mark.parametrize("name", SHARED_WORK)
+def test_large_work_is_shared(name):
+    """By default a second thread does a tenth of it or more, by the processor time that the system counts."""
+    code = f"""
+import os, time
+import numpy as np, pysimd
+
+def ticks():
+    return {{x: sum(map(int, open(f"/proc/self/task/{{x}}/stat").read().rsplit(") ", 1)[1].split()[11:13]))
+            for x in os.listdir("/proc/self/task")}}
+
+a, b = (np.ones(shape, np.float32) for shape in {SHARED_WORK[name]})
+out = pysimd.matmul(a, b, threads=1)
+before, end = ticks(), time.monotonic() + 20
+while time.monotonic() < end:
+    for _ in range(20):
+        pysimd.matmul(a, b, out=out)
+    found = {{x: n - before.get(x, 0) for x, n in ticks().items()}}
+    if sum(found.values()) > 30:
+        break
+new = [n for x, n in found.items() if x not in before]
+print(len(new), sum(new) / sum(found.values()))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "PYSIMD_NUM_THREADS": "2"},
+    )
+    assert done.returncode == 0, done.stderr
+    count, share = done.stdout.split()
+    assert int(count) == 1
+    assert float(share) > 0.1
 
 
 # --- the pool of threads ---

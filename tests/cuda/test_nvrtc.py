@@ -58,6 +58,18 @@ LOG = """outer.cu(6): catastrophic error: cannot open source file "cuda_fp16.h"
 
 1 catastrophic error detected in the compilation of "outer.cu".
 """
+
+
+def test_a_failure_is_not_kept(module):
+    """The compiler that failed once is asked again."""
+    module.failure = CompileException("")
+    for _ in range(2):
+        with pytest.raises(pysimd.UnavailableError):
+            nvrtc.function("outer.cu", ENTRY)
+    module.failure = None
+    assert nvrtc.function("outer.cu", ENTRY) == f"function {ENTRY}"
+
+
 FAILURES = {
     "a header is missing": (CompileException(LOG), "cannot open source file"),
     "NVRTC is missing": (RuntimeError("CuPy failed to load libnvrtc.so.13: no such file"), "libnvrtc.so.13"),

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import gc
 import sys
 import threading
 import types
@@ -158,6 +159,42 @@ class TestScratchMemory:
         plan = self.plan(kernel)
         run(plan, A, B, 0, C)
         assert len(set(counters)) == 2
+
+    @pytest.mark.parametrize("what", ["alloc", "Memory", "memset", "launch"])
+    def test_each_request_fails_once(self, what, cupy, monkeypatch):
+        """Nothing is launched, nothing is kept, and the next call has a counter of zero."""
+        kernel, failures = Kernel(), []
+        original = cupy.cuda.runtime.memsetAsync if what == "memset" else getattr(cupy.cuda, what, None)
+
+        def refuse(*given):
+            if not failures:
+                failures.append(what)
+                raise MemoryError(what)
+            return original(*given)
+
+        if what == "memset":
+            monkeypatch.setattr(cupy.cuda.runtime, "memsetAsync", refuse)
+        elif what != "launch":
+            monkeypatch.setattr(cupy.cuda, what, refuse)
+
+        def launched(*given):
+            if what == "launch" and not failures:
+                failures.append(what)
+                raise MemoryError(what)
+            kernel(*given)
+
+        plan = self.plan(launched)
+        with pytest.raises(MemoryError, match=what):
+            run(plan, A, B, 0, C)
+        assert kernel.launches == []
+        gc.collect()  # what the traceback held
+        run(plan, A, B, 0, C)
+        scratch, counter = kernel.addresses[0][:2]
+        assert ("memset", counter, 0, 4, 0) in cupy.events
+        allocated = [event[2] for event in cupy.events if event[0] == "alloc"]
+        freed = [event[2] for event in cupy.events if event[0] == "free"]
+        assert set(allocated) - set(freed) == {counter}
+        assert scratch - 512 in freed
 
     def test_a_captured_graph_owns_it(self, monkeypatch):
         """Allocated, set to zero and freed by nodes of the graph: each capture of one stream has its own."""

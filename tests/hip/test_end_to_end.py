@@ -48,6 +48,16 @@ def test_everything_through_cupy(rocm, target):
     assert {"gemm without rocBLAS", "errors"} <= set(lines)
 
 
+def test_faults(rocm):
+    """Memory, launches, compilations and modules that fail, and a driver that goes away: an error that says which, no
+    wrong result, and the next call works."""
+    done = run(rocm, sys.executable, str(SCRIPT.with_name("rocm_faults.py")), PYSIMD_STUB_TARGET="gfx90a")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = dict(line.split(": ") for line in done.stdout.splitlines())
+    assert set(found) == {"malloc", "launch", "compile", "module", "gone", "cache"}
+    assert all(int(count) > 0 for count in found.values())
+
+
 SHOW = "import pysimd; print(pysimd.backends()[2].reason)"
 REASONS = {
     "no device": ({"PYSIMD_STUB_NO_DEVICE": "1"}, "no AMD device"),

@@ -105,6 +105,7 @@ def matmul(types: str) -> None:
             one_matmul(types, (5,), tile, tile, tile, place, threads=threads)
     CPU.door.set_limits(*limits)
     vectors(types)
+    views(types)
     for (m, k, n), place, threads in itertools.product(LARGE, PLACES, (1, 3)):
         say(types, f"m = {m}, n = {n}, K = {k}", place, f"threads = {threads}")
         one_matmul(types, (), m, k, n, place, threads=threads)
@@ -131,6 +132,36 @@ def vectors(types: str) -> None:
             pysimd.matmul(a, b, out=out)
             check(out, types, plain_a, plain_b)
             assert MEMORY[2].untouched_around(out), "bytes around out were written"
+
+
+def part_of_rows(memory: GuardedMemory, place: str, x: np.ndarray, more: int) -> tuple[np.ndarray, np.ndarray]:
+    """``x`` as columns of longer rows in guarded memory, its last or its first element at a guard; and the ``more``
+    other columns, which are all ones: NaN, -1 or 255."""
+    width = x.shape[-1]
+    whole = np.empty((*x.shape[:-1], width + more), x.dtype)
+    whole.view(np.uint8)[...] = 0xFF
+    whole = getattr(memory, place)(whole)
+    ends = place == "ending_at_guard"
+    own, others = (whole[..., more:], whole[..., :more]) if ends else (whole[..., :width], whole[..., width:])
+    own[...] = x
+    return own, others
+
+
+def views(types: str) -> None:
+    """Operands and results whose rows begin, or end, in the middle of longer ones."""
+    rng = np.random.default_rng(5)
+    family = dtypes.FAMILIES[types]
+    kinds = [dtypes.dtype_of(name) for name in (family.a, family.b, family.c)]
+    shapes = [((2,), s, 7, s) for s in (1, 3, 4, 5, 8, 9, 16, 17, 31)] + [((), *shape) for shape in LARGE]
+    for (batch, m, k, n), more, place in itertools.product(shapes, (1, 5), PLACES):
+        say(types, f"m = {m}, n = {n}, K = {k}, {more} other columns", place)
+        plain_a, plain_b = random_operand(rng, kinds[0], (*batch, m, k)), random_operand(rng, kinds[1], (*batch, k, n))
+        plain = plain_a, plain_b, np.zeros((*batch, m, n), kinds[2])
+        found = [part_of_rows(memory, place, x, more) for memory, x in zip(MEMORY, plain, strict=True)]
+        (a, _), (b, _), (out, others) = found
+        pysimd.matmul(a, b, out=out, threads=2)
+        check(out, types, plain_a, plain_b)
+        assert (np.ascontiguousarray(others).view(np.uint8) == 0xFF).all(), "columns around out were written"
 
 
 def rung(name: str) -> None:

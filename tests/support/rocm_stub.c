@@ -12,6 +12,23 @@
 
 enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100 };
 
+/* --- faults --- */
+
+/* Of the calls that CuPy makes: allocations, launches, compilations, modules; GONE: all of them and synchronization. */
+enum { FAULT_MALLOC = 1, FAULT_LAUNCH, FAULT_COMPILE, FAULT_MODULE, FAULT_GONE };
+static int fault;
+static long fault_at, fault_calls;
+/* From now on, the nth call of a kind fails; of MALLOC also the two after it, of GONE all after it. */
+void stub_fail(int kind, long nth) { fault = kind, fault_at = nth, fault_calls = 0; }
+/* How many calls of the kind there were since then; none fails any more. */
+long stub_repair(void) { return fault = 0, fault_calls; }
+static int fails(int kind) {
+    if (fault != kind && fault != FAULT_GONE) return 0;
+    ++fault_calls;
+    const long more = fault == FAULT_GONE ? 1 << 30 : fault == FAULT_MALLOC ? 2 : 0; /* CuPy tries three times */
+    return fault_calls >= fault_at && fault_calls <= fault_at + more;
+}
+
 /* --- devices --- */
 
 static const char* target(void) {
@@ -24,7 +41,7 @@ int hipGetDeviceCount(int* count) {
 }
 int hipGetDevice(int* device) { return *device = 0, SUCCESS; }
 int hipSetDevice(int device) { return device ? INVALID_VALUE : SUCCESS; }
-int hipDeviceSynchronize(void) { return SUCCESS; }
+int hipDeviceSynchronize(void) { return fails(FAULT_GONE) ? NO_DEVICE : SUCCESS; }
 int hipDriverGetVersion(int* version) { return *version = 70051831, SUCCESS; }
 int hipRuntimeGetVersion(int* version) { return *version = 70051831, SUCCESS; }
 int hipDeviceGetAttribute(int* value, int attribute, int device) { return *value = 0, SUCCESS; }
@@ -57,6 +74,7 @@ static struct {
 } rooms[MOST];
 
 int hipMalloc(void** pointer, size_t size) {
+    if (fails(FAULT_MALLOC)) return fault == FAULT_GONE ? NO_DEVICE : OUT_OF_MEMORY;
     for (int i = 0; i < MOST; ++i)
         if (!rooms[i].at) {
             if (posix_memalign(pointer, 256, size ? size : 1)) return OUT_OF_MEMORY;
@@ -122,6 +140,7 @@ void stub_on_launch(Launch f) { on_launch = f; }
 
 /* The file's own header tells how long it is: the section headers come last. */
 int hipModuleLoadData(void** module, const char* image) {
+    if (fails(FAULT_MODULE)) return fault == FAULT_GONE ? NO_DEVICE : OUT_OF_MEMORY;
     size_t size = *(size_t*)(image + 40) + (size_t)*(unsigned short*)(image + 58) * *(unsigned short*)(image + 60);
     *module = malloc(size);
     memcpy(*module, image, size);
@@ -139,6 +158,7 @@ int hipFuncGetAttribute(int* value, int attribute, void* function) { return *val
 int hipModuleLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                           unsigned lds, void* stream, void** arguments, void** extra) {
     const Function* f = function;
+    if (fails(FAULT_LAUNCH)) return fault == FAULT_GONE ? NO_DEVICE : 719; /* hipErrorLaunchFailure */
     unsigned grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
     return on_launch ? on_launch(f->code, f->name, grid, block, lds, arguments) : INVALID_VALUE;
 }
@@ -167,6 +187,7 @@ FORWARD(hiprtcGetLoweredName, (void* p, const char* e, const char** name), (p, e
 const char* hiprtcGetErrorString(int error) { return ((const char* (*)(int))real("hiprtcGetErrorString"))(error); }
 int hiprtcCompileProgram(void* program, int count, const char** options) {
     char arch[64];
+    if (fails(FAULT_COMPILE)) return 11; /* HIPRTC_ERROR_INTERNAL_ERROR */
     const char** all = malloc((count + 1) * sizeof *all);
     snprintf(arch, sizeof arch, "--offload-arch=%s", target());
     memcpy(all, options, count * sizeof *all);

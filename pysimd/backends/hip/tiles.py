@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import cache
 
 from pysimd import sources
+from pysimd.backends.gpu import compilation
 from pysimd.backends.gpu.launches import CallOperands, c_vector, grids, tile_layouts
 from pysimd.backends.gpu.plans import current_device
 from pysimd.hip_kernels import table
@@ -13,16 +14,20 @@ from pysimd.microkernel import MicroKernel
 
 OPTIONS = ("-std=c++17",)
 
+_NEEDS = "the hiprtc of CuPy's own ROCm version and a driver that is not older: pip install 'pysimd[rocm]'"
+
 MOST_THREADS = (1 << 32) - 1024
 """Threads of a launch: HIP counts them in 32 bits."""
 
 
 @cache
 def function(source: str, entry: str, device: int):
-    """The compiled kernel of a template instance, as CuPy launches it; ``device`` is the current one."""
+    """The compiled kernel of a template instance, as CuPy launches it; ``device`` is the current one. Raises
+    UnavailableError if hiprtc does not take the source."""
     import cupy
 
-    return cupy.RawModule(code=instance(source, entry), options=OPTIONS).get_function(table.symbol(entry)).kernel
+    with compilation.explained(entry, source, _NEEDS):
+        return cupy.RawModule(code=instance(source, entry), options=OPTIONS).get_function(table.symbol(entry)).kernel
 
 
 def instance(source: str, entry: str) -> str:

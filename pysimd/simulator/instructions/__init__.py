@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 from pysimd.simulator.assembly import Instruction
 from pysimd.simulator.errors import UnsupportedInstruction
 from pysimd.simulator.instructions import control, lanes, matrix, memory, packed, scalar, vector
@@ -20,9 +22,12 @@ TABLE: dict[str, Decoder] = {
 
 def decode(instruction: Instruction, machine: Machine) -> Step:
     """The instruction as a function of a gang. Raises UnsupportedInstruction, which names what is not known."""
-    if instruction.second is not None:
-        return pair(instruction, machine, _decoder(instruction), _decoder(instruction.second))
-    return _decoder(instruction)(instruction, machine)
+    try:
+        if instruction.second is not None:
+            return pair(instruction, machine, _decoder(instruction), _decoder(instruction.second))
+        return _decoder(instruction)(instruction, machine)
+    except (ValueError, LookupError, TypeError, OverflowError, struct.error) as error:
+        raise UnsupportedInstruction(f"`{instruction}`: not the operands of {instruction.mnemonic}") from error
 
 
 def _decoder(instruction: Instruction) -> Decoder:

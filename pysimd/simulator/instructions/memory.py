@@ -101,10 +101,10 @@ def _global_address(vector: str, scalar: str, modifiers: Modifiers):
     modifiers.done()
     if scalar == "off":
         read = vector_reader(parse_operand(vector), "i64")
-        return lambda g: (read(g) + offset)[g.exec]
+        return lambda g: np.broadcast_to(read(g) + offset, g.exec.shape)[g.exec]
     base = scalar_reader(parse_operand(scalar), "i64")
     index = vector_reader(parse_operand(vector), "u32")
-    return lambda g: (index(g).astype(np.int64) + (base(g) + offset)[:, None])[g.exec]
+    return lambda g: np.broadcast_to(index(g).astype(np.int64) + (base(g) + offset)[:, None], g.exec.shape)[g.exec]
 
 
 def _global_load(width: Width) -> Decoder:

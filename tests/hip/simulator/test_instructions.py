@@ -307,6 +307,28 @@ def permuted_bytes(r) -> np.ndarray:
     return result
 
 
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        (0x03020100, 0xB3A23180),
+        (0x07060504, 0x04F3C281),
+        (0x0B0A0908, 0x00FFFF00),  # the signs of bytes 1, 3, 5 and 7; those of the even bytes are all set
+        (0x0A08090B, 0xFF00FF00),
+        (0x0C0C0C0C, 0),
+        (0x0D0E0F10, 0xFFFFFFFF),
+        (0xFF0C0704, 0xFF000481),
+    ],
+)
+def test_selectors_of_v_perm(choice, expected):
+    """0 to 7: a byte of {v1, v2}; 8 to 11: the sign of one of its bytes, eight times; 12: 0; above: 255."""
+    gang = new_gang(GFX9)
+    gang.write_v(1, np.uint32(0x04F3C281))
+    gang.write_v(2, np.uint32(0xB3A23180))
+    gang.write_s(4, np.uint32(choice))
+    step(gang, GFX9, "v_perm_b32 v0, v1, v2, s4")
+    assert {hex(x) for x in gang.v[0].reshape(-1).tolist()} == {hex(expected)}
+
+
 MASKS = [
     ("v_cmp_lt_i32_e32 vcc, v1, v2", GFX9, lambda r: r.i32(1) < r.i32(2)),
     ("v_cmp_ge_u32_e32 vcc_lo, v1, v2", GFX11, lambda r: r.u32(1) >= r.u32(2)),
@@ -473,6 +495,42 @@ def test_scalar(line, want, rng):
             if result is not None:
                 assert gang.s[wave, 0] == result & 0xFFFFFFFF
             assert gang.scc[wave] == bool(scc)
+
+
+EDGES = (0, 1, 2, 0x7FFFFFFE, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFE, 0xFFFFFFFF)
+
+
+def outside_int32(x: int) -> bool:
+    return not -(2**31) <= x < 2**31
+
+
+# Of a, b and SCC: the result, and SCC, which is the carry or the borrow of unsigned and the overflow of signed numbers.
+CARRIES = {
+    "s_add_u32 s0, s4, s5": lambda a, b, c: (a + b, a + b >= 2**32),
+    "s_sub_u32 s0, s4, s5": lambda a, b, c: (a - b, a - b < 0),
+    "s_addc_u32 s0, s4, s5": lambda a, b, c: (a + b + c, a + b + c >= 2**32),
+    "s_subb_u32 s0, s4, s5": lambda a, b, c: (a - b - c, a - b - c < 0),
+    "s_add_i32 s0, s4, s5": lambda a, b, c: (a + b, outside_int32(signed(a) + signed(b))),
+    "s_sub_i32 s0, s4, s5": lambda a, b, c: (a - b, outside_int32(signed(a) - signed(b))),
+    "s_addk_i32 s4, 0x7fff": lambda a, b, c: (a + 0x7FFF, outside_int32(signed(a) + 0x7FFF)),
+    "s_addk_i32 s4, 0x8000": lambda a, b, c: (a - 0x8000, outside_int32(signed(a) - 0x8000)),
+}
+
+
+@pytest.mark.parametrize("line", CARRIES)
+def test_carry_borrow_and_overflow(line):
+    """At both ends of the range, upwards and downwards."""
+    pairs = [(a, b, c) for a in EDGES for b in EDGES for c in (0, 1)]
+    for two in zip(pairs[::2], pairs[1::2], strict=True):
+        gang = new_gang(GFX9)
+        for i in (0, 1):
+            gang.write_s(4 + i, np.array([x[i] for x in two], np.uint32))
+        gang.write_scc(np.array([bool(x[2]) for x in two]))
+        step(gang, GFX9, line)
+        for wave, (a, b, c) in enumerate(two):
+            result, scc = CARRIES[line](a, b, c)
+            written = gang.s[wave, 4 if line.startswith("s_addk") else 0]
+            assert (written, bool(gang.scc[wave])) == (result & 0xFFFFFFFF, scc), (hex(a), hex(b), c)
 
 
 SCALAR64 = [

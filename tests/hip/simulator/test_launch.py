@@ -101,6 +101,16 @@ class TestLaunch:
         with pytest.raises(SimulationError, match="loop executed 1000 instructions without an end"):
             simulator.launch(simulator.compile_hip(loop, "gfx1030"), "loop", (1,), (1,), packed, memory)
 
+    def test_a_loop_with_a_barrier_and_without_end(self, monkeypatch):
+        """Also where the waves stop at barriers, or diverge and converge in each iteration."""
+        monkeypatch.setattr(run, "MOST_INSTRUCTIONS", 1000)
+        for body in ("__builtin_amdgcn_s_barrier();", "if (__builtin_amdgcn_workitem_id_x() & *x) x[1] += 1;"):
+            source = f'extern "C" __attribute__((global)) void loop(volatile int* x) {{ while (!*x) {{ {body} }} }}'
+            memory = simulator.Memory()
+            packed = struct.pack("<Q", memory.add(np.zeros(2, np.int32)))
+            with pytest.raises(SimulationError, match="loop executed 1000 instructions without an end"):
+                simulator.launch(simulator.compile_hip(source, "gfx906"), "loop", (1,), (64,), packed, memory)
+
     def test_a_null_pointer(self):
         with pytest.raises(simulator.AccessError, match=r"fill, instruction .*global_store.*address 0x"):
             fill(packed=struct.pack("<Qi", 0, 7))

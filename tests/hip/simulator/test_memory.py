@@ -261,6 +261,22 @@ class TestLds:
         with pytest.raises(AccessError, match="byte 64 of LDS, of which the block has 64 bytes"):
             self.load(lds, 64, 1, block=0)
 
+    @pytest.mark.parametrize(("at", "size"), [(61, 4), (63, 2), (57, 8), (64, 1), (-1, 1), (-4, 4)])
+    def test_accesses_that_end_or_begin_outside(self, at, size):
+        """Also where another block's LDS lies next to it."""
+        for block in (0, 1):
+            lds = LocalMemory(2, 64)
+            for other in (0, 1):
+                self.store(lds, 0, 1, size=64, block=other)
+            with pytest.raises(
+                AccessError, match=f"load of {size} bytes at byte {at} of LDS, of which the block has 64"
+            ):
+                self.load(lds, at, 1, size, block)
+            with pytest.raises(AccessError, match=f"store of {size} bytes at byte {at} of LDS"):
+                self.store(lds, at, 1, size, block)
+            self.store(lds, 64 - size, 1, size, block)
+            assert (self.load(lds, 64 - size, 1, size, block) == 7).all()
+
     def test_nothing_written(self):
         lds = LocalMemory(1, 64)
         self.store(lds, 8, 1)
