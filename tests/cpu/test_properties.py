@@ -123,7 +123,7 @@ def test_gemm(data, types, seed, batch, sizes):
         target = c
     elif out == "overlaps" and a.dtype == kinds[2] and a.size and target.size:
         memory = np.zeros(target.size + a.size, kinds[2])
-        at = draw(st.integers(0, target.size))
+        at = draw(st.integers(0, a.size))
         target = memory[at : at + target.size].reshape(shape)
         copied = memory[: a.size].reshape(a.shape)
         copied[...] = a
