@@ -122,14 +122,14 @@ CUDA_RUNG = replace(
 
 
 def test_ladder_table_of_a_gpu():
-    (found,) = cells(ladder._table([CUDA_RUNG], 66.5).replace("size    ", "size  no", 1))
+    (found,) = cells(ladder._table([CUDA_RUNG], 66.5, "cuBLAS").replace("size    ", "size  no", 1))
     assert found["rung"] == CUDA_RUNG.name
     assert (found["size"], found["no"]) == ("1024", CUDA_RUNG.number)
     assert (found["TFLOP/s"], found["% of cuBLAS"], found["% of peak"]) == ("1.25", "33.5", "44.5")
     assert (found["FMA/element"], found["registers"], found["shared memory"]) == (
         number(CUDA_RUNG.ratio, 2), "77", "8,192",
     )  # fmt: skip
-    assert "(peak: 66.5 TFLOP/s" in ladder._table([CUDA_RUNG], 66.5)
+    assert "(peak: 66.5 TFLOP/s" in ladder._table([CUDA_RUNG], 66.5, "cuBLAS")
 
 
 def test_ladder_table_of_the_cpu():
