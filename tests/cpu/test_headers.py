@@ -30,7 +30,7 @@ def kernel(request):
 
 
 def name_of(i) -> str:
-    """``vmovups m256``: mnemonic, any form of a fused multiply-add as 231, a load of a tile without its hint, and memory
+    """``vmovups m256``: mnemonic, any form of a fused multiply-add as 231, a tile load without its hint, and memory
     operand."""
     name = re.sub(r"^(vfn?m(?:add|sub))(?:132|213)", r"\g<1>231", x86.mnemonic(i).lower()).replace("loaddt1", "loadd")
     if not any(x86._names("OpKind")[i.op_kind(n)] == "MEMORY" for n in range(i.op_count)):
