@@ -13,12 +13,12 @@
  * needs     sm_80
  * idea      the contiguous ranges of batched.cu, as fragments of mma.sync; 16-byte chunks swizzled by XOR on their way
  *           to shared memory (CUTLASS). Bytes are transposed by ldmatrix in pairs: the rows (columns) of a fragment are
- *           then the even and the odd ones of 16. Rows that are no whole chunks are spread out on their way. Written
- *           here
+ *           then the even and the odd ones of 16. Rows that do not divide into chunks are spread out on their way.
+ *           Written here
  * lanes     32
  * launch    32 * PRODUCTS * ceil(M / (16*MT)) * ceil(N / (16*NT)) threads a block; grid ceil(batch / PRODUCTS)
- * smem      PRODUCTS*(M + N)*K*A_BYTES + 16 bytes; more where rows are no whole chunks, or where a C staged in the same
- *           memory is larger. Dynamic where that is more than every device has
+ * smem      PRODUCTS*(M + N)*K*A_BYTES + 16 bytes; more where chunks do not divide a row, or where a C staged in the
+ *           same memory is larger. Dynamic where that is more than every device has
  */
 #include "batched.cuh"
 
@@ -75,8 +75,8 @@ struct Block {
 };
 
 /* An operand of R x K elements (R is m of A, n of B) in shared memory: the rows of all products, CHUNKS 16-byte chunks
- * each, VALID of them with elements. Rows that are no whole chunks are an odd number of them apart, which needs no
- * swizzle; where they are adjacent k, zeros fill the last one. */
+ * each, VALID of them with elements. Rows that do not divide into chunks are an odd number of them apart, which needs
+ * no swizzle; where they are adjacent k, zeros fill the last one. */
 template <class Elem, class Op, int R_, int K_, int PRODUCTS>
 struct SharedOperand {
     static constexpr Layout LAYOUT = Op::LAYOUT;
@@ -97,7 +97,7 @@ struct WarpPosition {
 
 /* --- operands from global to shared memory --- */
 
-/* Rows of one matrix, whole chunks where it has them, else element by element. */
+/* Rows of one matrix, by chunks where they divide into chunks, else element by element. */
 template <class Shared, int THREADS, class Elem>
 __device__ inline void copy_rows(Elem* shared, u32 first_row, const Elem* from, i64 rs, i64 cs) {
     constexpr u32 VECTOR = Shared::VECTOR, VALID = Shared::VALID, WIDTH = VALID * VECTOR;
@@ -443,8 +443,8 @@ __device__ inline void store_columns(Out* to, i64 stride, int col, const Out (&x
         if (ALL || col + e < N) to[e * stride] = x[e];
 }
 
-/* C of all products of a block in shared memory: rows of whole chunks are swizzled, others are as far apart as puts the
- * pieces of eight rows (of 32-bit elements four, a half warp) on different banks. */
+/* C of all products of a block in shared memory: rows that divide into chunks are swizzled, others are as far apart as
+ * puts the pieces of eight rows (of 32-bit elements four, a half warp) on different banks. */
 template <class Out, int M, int N>
 struct StagedResult {
     static constexpr int VECTOR = 16 / sizeof(Out), VALID = (N + VECTOR - 1) / VECTOR;
@@ -485,7 +485,7 @@ __device__ inline void store_rows(Out* to, const Out* shared, u32 rows) {
                     shared[row * LD + Threads::col(0) + p * Threads::LANES];
 }
 
-/* The C of `products` products: rows of whole chunks in vectors. */
+/* The C of `products` products: rows that divide into chunks in vectors. */
 template <class Staged, int M, int N, int THREADS, class Out>
 __device__ inline void store_range(Out* c, const Out* staged, int products) {
     if constexpr (Staged::WHOLE)

@@ -180,7 +180,7 @@ class TestBatchedMma:
         assert code.count("LDSM") == (down + across) * steps
 
     def test_wide_copies(self, instance, arch):
-        """Of rows that are whole chunks."""
+        """Of rows that divide into chunks."""
         code = machine.compiled(instance.source, instance.entry, arch)
         elements = 16 if instance.types == "i8i32" else 8
         lengths = (
