@@ -135,10 +135,11 @@ const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k)
 {
     if (m == 1) {
         const pysimd_kernel *kernel = atomic_load_explicit(&choices[types][1].of_all, memory_order_acquire);
-        if (kernel->form == GEMV) return kernel;
+        if (kernel && kernel->form == GEMV) return kernel;
     }
     const choice *found = &choices[types][n < CHOICES ? n : CHOICES - 1];
     const pysimd_kernel *kernel = atomic_load_explicit(&found->of_all, memory_order_acquire);
+    if (!kernel) return NULL;
     const int fits = m >= kernel->dispatch_rows && k >= kernel->dispatch_k &&
                      (double)m * (double)n * (double)k >= passes_over_c(kernel, k) * kernel->dispatch_macs;
     if (fits || kernel->dispatch_macs == 0) return kernel;

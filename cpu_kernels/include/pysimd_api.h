@@ -17,7 +17,8 @@ enum { PYSIMD_API_VERSION = 1 };
 
 /* version: PYSIMD_API_VERSION of the extension; a caller that was compiled with another one uses nothing else.
  * find:    the row of a kernel by its name; NULL: there is none, or this CPU (or PYSIMD_ISA) has not what it needs.
- * choose:  the row that pysimd.matmul takes for products of m rows and n columns, never NULL. */
+ * choose:  the row that pysimd.matmul takes for products of m rows and n columns; NULL for F16, which it takes by name
+ *          alone. */
 typedef struct {
     int version;
     const pysimd_kernel *(*find)(const char *name);

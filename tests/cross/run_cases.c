@@ -129,6 +129,7 @@ static void list(void)
         printf("\nkernel %s %d %d %d", kernel->name, kernel->mr, kernel->nr, pysimd_can_run(kernel));
     }
     for (int types = 0; types < TYPES; types++) {
+        if (!pysimd_choose(types, 2, 1, 1)) continue; /* of this family kernels are taken by name alone */
         printf("\nchosen %d", types);
         for (int n = 0; n <= MOST_COLUMNS; n++) printf(" %s", pysimd_choose(types, 2, n, 1)->name);
     }

@@ -98,13 +98,14 @@ def compiler(architecture: str) -> list[str]:
 
 
 def objects(architecture: str, folder: Path) -> list[Path]:
-    """Every C file of the kernels and of the extension, but for the door to Python, compiled without a warning."""
+    """Every C file of the kernels and of the extension that needs no Python, compiled without a warning."""
+    of_python = ("door.c", "tensors.c")
     jobs = [
         (Path(x), [*targets.FLAGS, *targets.TARGETS[target][1]])
         for target in targets.built_on(architecture)
         for x in targets.sources(SOURCES, target)
     ]
-    jobs += [(SOURCES.parent / name, build_cffi.FLAGS) for name in build_cffi.SOURCES if not name.endswith("door.c")]
+    jobs += [(SOURCES.parent / name, build_cffi.FLAGS) for name in build_cffi.SOURCES if not name.endswith(of_python)]
     jobs.append((Path(__file__).parents[1] / "cross" / "run_cases.c", build_cffi.FLAGS))
     found, running = [], []
     for source, flags in jobs:
