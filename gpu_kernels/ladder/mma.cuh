@@ -12,22 +12,9 @@
  * A lane's register holds row lane / 4 of its matrix, and two k from lane % 4 * 2 on.
  */
 #include "f16_panel.cuh"
+#include "ldmatrix.cuh"
 
 enum Side { SIDE_A, SIDE_B };
-
-/* Four 8 x 8 matrices; lane 8 s + i gives the address of row i of matrix s, 16 bytes of shared memory. TRANSPOSE for
- * MN-major panels. */
-template <bool TRANSPOSE>
-__device__ inline void ldmatrix_x4(u32 (&x)[4], u32 row) {
-    if constexpr (TRANSPOSE)
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
-                     : "r"(row));
-    else
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
-                     : "r"(row));
-}
 
 /* d (16 x 8) += A (16 x 16) B (16 x 8). A lane has rows lane / 4 and lane / 4 + 8, and of each the columns lane % 4 * 2
  * and the next. */

@@ -21,6 +21,7 @@
  *           same memory is larger. Dynamic where that is more than every device has
  */
 #include "batched.cuh"
+#include "ldmatrix.cuh"
 
 /* --- the instructions --- */
 
@@ -42,20 +43,6 @@ __device__ inline void mma<BF16F32>(float (&d)[4], const u32* a, const u32* b) {
 template <class Y>
 __device__ inline void mma(int (&d)[4], const u32* a, const u32* b) {
     PYSIMD_MMA("m16n8k32", "s32.s8.s8.s32", "r");
-}
-
-/* Four 8 x 8 matrices of 16-bit elements; lane 8 s + i gives the address of row i of matrix s, 16 bytes. A lane's
- * register holds two elements of row (TRANSPOSE: column) lane / 4, from lane % 4 * 2 on. */
-template <bool TRANSPOSE>
-__device__ inline void ldmatrix_x4(u32 (&x)[4], u32 row) {
-    if constexpr (TRANSPOSE)
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
-                     : "r"(row));
-    else
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
-                     : "r"(row));
 }
 
 /* --- the parameters of an instance, and what follows from them --- */
