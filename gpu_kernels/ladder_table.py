@@ -68,7 +68,9 @@ class TensorBlock:
         bm, bn: its tile of C.
         stages: panels in shared memory.
         threads: of the block.
-        cluster: blocks of a cluster, which share panels of B: their tiles are one below the other.
+        cluster: tiles of a cluster that are one below the other, and share panels of B.
+        cluster_n: tiles of a cluster that are side by side, and share panels of A.
+        split: blocks of a cluster that a tile is split among, along k.
         persistent: the grid has as many blocks as the device has multiprocessors, and a block computes several tiles.
         rate: TFLOP/s with large products on an H200, measured; by it the block is chosen.
         least: multiply-adds of a product from which on it is chosen: a cluster is faster for large products only.
@@ -79,9 +81,16 @@ class TensorBlock:
     stages: int
     threads: int
     cluster: int = 1
+    cluster_n: int = 1
+    split: int = 1
     persistent: bool = False
     rate: float = 0.0
     least: int = 0
+
+    @property
+    def cluster_tiles(self) -> int:
+        """Tiles of a cluster."""
+        return self.cluster * self.cluster_n
 
 
 @dataclass(frozen=True)
@@ -277,7 +286,7 @@ RUNGS = (
                         TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=345)),
          split_k=True, pads_operands=True, narrow="ToBf16", stores_by_tma=True,
          new="block tile and split along k chosen from the shape; C of f32 or bf16",
-         covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {result}>"),
+         covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {shape}, {result}>"),
     Rung("T9", "tf32x3", bm=128, bn=128, bk=32, tm=64, tn=128, lanes=128, threads=256, requires="sm_90a",
          tensor_blocks=(TensorBlock(128, 128, stages=3, threads=384, cluster=2, persistent=True, rate=110),
                         TensorBlock(128, 128, stages=3, threads=384, persistent=True, rate=100)),
@@ -294,7 +303,7 @@ RUNGS = (
                         TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=789)),
          split_k=True, packs_operands=True, stores_by_tma=True,
          new="int8: 32 k a wgmma; operands that are not K-major are packed first",
-         covers=(), entry="{name}<{bn}, {stages}, {cluster}>"),
+         covers=(), entry="{name}<{bn}, {stages}, {shape}>"),
     Rung("T11", "f16_best", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
          types="f16f32",
          tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=690),
@@ -303,7 +312,7 @@ RUNGS = (
                         TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=345)),
          split_k=True, pads_operands=True, narrow="ToF16", stores_by_tma=True,
          new="f16 as bf16_best; C of f32 or f16",
-         covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {result}>"),
+         covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {shape}, {result}>"),
 )
 # fmt: on
 BY_NAME = {row.name: row for row in RUNGS}
@@ -334,7 +343,10 @@ def entry(
     if row.tensor_blocks:
         x = block or row.tensor_blocks[0]
         result = row.narrow if narrow else "ToF32"
-        return row.entry.format(name=row.name, a=a, b=b, bn=x.bn, stages=x.stages, cluster=x.cluster, result=result)
+        shape = f"{x.cluster}, {x.cluster_n}, {x.split}"
+        return row.entry.format(
+            name=row.name, a=a, b=b, bn=x.bn, stages=x.stages, cluster=x.cluster, shape=shape, result=result
+        )
     if row.blocks:
         x = block or row.blocks[0]
         name = f"{row.name}_fused_fixup" if fused_fixup else row.name
@@ -342,10 +354,9 @@ def entry(
     return row.entry.format(name=row.name, a=a, b=b, bm=row.bm, bn=row.bn, bk=row.bk, tm=row.tm, tn=row.tn)
 
 
-def fixup_entry(row: Rung, block: Block | TensorBlock, narrow: bool = False) -> str:
+def fixup_entry(row: Rung, block: Block) -> str:
     """The template instance that adds the partial tiles of split tiles."""
-    result = f", {row.narrow if narrow else 'ToF32'}" if row.narrow else ""
-    return f"{row.name}_fixup<{block.bm}, {block.bn}{result}>"
+    return f"{row.name}_fixup<{block.bm}, {block.bn}>"
 
 
 def pack_entry(row: Rung, layout: str) -> str:

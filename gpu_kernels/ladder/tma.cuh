@@ -66,6 +66,21 @@ __device__ inline u32 cluster_rank() {
     return rank;
 }
 
+/* An address in the shared memory of another block of the cluster. */
+__device__ inline u32 cluster_address(u32 at, u32 block) {
+    u32 there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at), "r"(block));
+    return there;
+}
+__device__ inline uint4 cluster_load4(u32 from) {
+    uint4 x;
+    asm volatile("ld.shared::cluster.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                 : "r"(from)
+                 : "memory");
+    return x;
+}
+
 /* All threads of all blocks of the cluster. */
 __device__ inline void cluster_sync() {
     asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");

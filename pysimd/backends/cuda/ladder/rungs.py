@@ -74,9 +74,9 @@ def _kernel(
 
 
 @cache
-def _fixup_function(name: str, block: ladder_table.Block | ladder_table.TensorBlock, device: int, narrow: bool = False):
+def _fixup_function(name: str, block: ladder_table.Block, device: int):
     row = ladder_table.BY_NAME[name]
-    entry = ladder_table.fixup_entry(row, block, narrow)
+    entry = ladder_table.fixup_entry(row, block)
     return _compiled(row.source, entry, device).kernel
 
 
@@ -208,8 +208,7 @@ def _tensor(
     gemm: Argument,
 ) -> _Part:
     """Blocks, or clusters of them, whose panels the tensor memory accelerator loads. Where a rung splits, packs or pads
-    its operands, launches before that one write their parts or copies; where tiles are split along k, a launch after it
-    adds the partial tiles. ``c_bytes`` is the size of an element of C."""
+    its operands, launches before that one write their parts or copies. ``c_bytes`` is the size of an element of C."""
     device = current_device()
     processors = multiprocessors(device)
     choice = tensor.choose(row, m, n, k, products, processors)
@@ -223,11 +222,8 @@ def _tensor(
         )
         for layout, copy in packed
     ]
-    launches.append(KernelLaunch(function, (choice.grid * block.cluster,), (block.threads,), arguments, shared))
-    if choice.split_tiles:
-        add = _fixup_function(row.name, block, device, narrow)
-        launches.append(KernelLaunch(add, (tensor.fixup_blocks(choice, processors),), (256,), arguments[:2]))
-    return _Part(launches, scratch)
+    launches.append(KernelLaunch(function, (choice.grid,), (block.threads,), arguments, shared))
+    return _Part(launches, scratch, choice.clusters > 1)
 
 
 def _other_major(x, _which: int):

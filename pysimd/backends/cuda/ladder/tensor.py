@@ -11,7 +11,7 @@ from pysimd.backends.cuda import tensor_maps
 from pysimd.backends.cuda.ladder import schedule as gemm_blocks
 from pysimd.backends.gpu import gemm_launches
 from pysimd.backends.gpu.launches import CallOperands
-from pysimd.backends.gpu.plans import SCRATCH, Argument, Slot
+from pysimd.backends.gpu.plans import COUNTER, SCRATCH, Argument, Slot
 from pysimd.gpu_kernels.ladder_table import Rung, TensorBlock
 
 SWIZZLE = 128
@@ -94,12 +94,12 @@ def _map_argument(made: np.ndarray, slot: Slot) -> Argument:
     return Argument(made.view(np.int64), (slot,), tensor_maps.replace_address)
 
 
-LAUNCH_US, FIXUP_US, BYTES_PER_US, PARTIAL_BYTES_PER_US = 3.0, 3.0, 4.0e6, 3.0e6
-"""Of an H200: microseconds of a launch without its multiply-adds and of a second one for the fix-up, bytes of operands
-and of partial tiles that the device moves in a microsecond."""
+LAUNCH_US, REDUCTION_US, WORKSPACE_US, BYTES_PER_US = 3.0, 1.5, 2.0, 4.0e6
+"""Of an H200: microseconds of a launch without its multiply-adds, of the addition of partial tiles within a cluster and
+of that of several clusters; bytes of operands that the device moves in a microsecond."""
 
 LEAST = 4
-"""Panels of a share of a split tile, at least."""
+"""Panels of a part of a split tile, at least."""
 
 
 class Choice(NamedTuple):
@@ -109,23 +109,28 @@ class Choice(NamedTuple):
         block: tile and cluster.
         tiles: of C, of a cluster each, those of the whole batch.
         panels: along k, of a tile.
-        split_tiles: tiles that are split along k.
-        grid: blocks, or clusters, that are launched.
+        parts: along k, of a tile.
+        grid: blocks that are launched.
         us: estimated time.
     """
 
     block: TensorBlock
     tiles: int
     panels: int
-    split_tiles: int
+    parts: int
     grid: int
     us: float
 
+    @property
+    def clusters(self) -> int:
+        """Clusters that a tile is split among."""
+        return self.parts // self.block.split
+
 
 def choose(row: Rung, m: int, n: int, k: int, products: int, processors: int) -> Choice:
-    """The choice of the shortest time among the blocks of a rung, each with and without a split along k. The time is
-    that of the waves of tiles at the block's rate, or of the bytes of the operands, and with a split that of the
-    partial tiles. Products of a batch are not split, so that all of them have the same bits."""
+    """The choice of the shortest time among the blocks of a rung. The time is that of the waves of tiles at the block's
+    rate, or of the bytes of the operands, and with a split along k that of adding partial tiles. Products of a batch are
+    not split, so that all of them have the same bits."""
     panels = -(-k // row.bk)
     if row.splits_operands:
         panels = 2 * max(1, -(-panels // 2))  # tf32x3.cu takes two at a time
@@ -134,35 +139,32 @@ def choose(row: Rung, m: int, n: int, k: int, products: int, processors: int) ->
     for block in row.tensor_blocks:
         if m * n * k * products < block.least:
             continue
-        tiles = products * -(-m // (block.bm * block.cluster)) * -(-n // block.bn)
-        units = processors // block.cluster
+        tiles = products * -(-m // (block.bm * block.cluster)) * -(-n // (block.bn * block.cluster_n))
+        units = processors // block.cluster_tiles
         panel = 2e-6 * block.bm * block.bn * row.bk * processors / (block.rate or 1.0)
-        time = LAUNCH_US + max(moved, -(-tiles // units) * panels * panel)
-        choices.append(Choice(block, tiles, panels, 0, min(tiles, units) if block.persistent else tiles, time))
-        if not row.split_k or products > 1 or block.cluster > 1:
-            continue
-        for split_tiles, grid in _splits(tiles, panels, processors):
-            partial = 8 * (split_tiles + grid) * block.bm * block.bn / PARTIAL_BYTES_PER_US
-            time = LAUNCH_US + max(moved, tiles * panels * panel / grid) + FIXUP_US + partial
-            choices.append(Choice(block, tiles, panels, split_tiles, grid, time))
+        if block.split == 1:
+            time = LAUNCH_US + max(moved, -(-tiles // units) * panels * panel)
+            grid = (min(tiles, units) if block.persistent else tiles) * block.cluster_tiles
+            choices.append(Choice(block, tiles, panels, 1, grid, time))
+        elif products == 1:
+            for parts in _parts(block, tiles, panels, units):
+                time = LAUNCH_US + max(moved, -(-panels // parts) * panel) + REDUCTION_US
+                time += WORKSPACE_US * (parts > block.split)
+                choices.append(Choice(block, tiles, panels, parts, tiles * parts * block.cluster_tiles, time))
     return min(choices, key=lambda choice: choice.us)
 
 
-def _splits(tiles: int, panels: int, processors: int) -> Iterator[tuple[int, int]]:
-    """Tiles that are split, and blocks: where there are fewer tiles than multiprocessors, all in equal parts. To split
-    those of the last two waves does not pay: 3000 x 3000 x 3000 took an H200 161 us with it, 133 without."""
-    for parts in range(2, min(processors // tiles, panels // LEAST) + 1):
-        yield tiles, tiles * parts
+def _parts(block: TensorBlock, tiles: int, panels: int, units: int) -> Iterator[int]:
+    """In how many parts a tile may be split: all of them run at the same time."""
+    most = min(units // tiles, panels // LEAST)
+    yield from range(block.split, most + 1, block.split)
 
 
-def fixup_blocks(choice: Choice, processors: int) -> int:
-    """Blocks of 256 threads that add partial tiles: a thread for every four elements, or, where there are few of them
-    and many partial tiles, up to 16 threads, which add some of these each (fixup.cuh)."""
-    blocks, most = choice.split_tiles * choice.block.bm * choice.block.bn // 1024, choice.grid // choice.split_tiles
-    groups = 1
-    while groups < 16 and 2 * groups <= most and 2 * groups * blocks <= 8 * processors:
-        groups *= 2
-    return groups * blocks
+def workspace_bytes(choice: Choice) -> int:
+    """Of the partial tiles of clusters."""
+    if choice.clusters == 1:
+        return 0
+    return 4 * choice.tiles * choice.block.cluster_tiles * choice.clusters * choice.block.bm * choice.block.bn
 
 
 def fields(gemm: Argument) -> dict[str, int]:
@@ -170,20 +172,24 @@ def fields(gemm: Argument) -> dict[str, int]:
     return dict(zip(gemm_launches.FIELDS, gemm.words.tolist(), strict=True))
 
 
-def _map(p: dict[str, int], letter: str, layout: str, rows: int, products: int, box_rows: int, row: Rung):
-    """The tensor map of one operand, whose boxes are 128 bytes of k and ``box_rows`` rows or, MN-major, 64 rows and
-    ``row.bk`` of k."""
+def _map(
+    p: dict[str, int], letter: str, layout: str, rows: int, products: int, box: tuple[int, int], row: Rung
+) -> np.ndarray:
+    """The tensor map of one operand."""
     step, size = p[f"{letter}_batch"], row.panel_bytes
     count, ld, k = products if step else 1, p[f"ld{letter}"], p["k"]
     along_k = layout.startswith("K_MAJOR")
     extents = (k, rows, count) if along_k else (rows, k, count)
-    return tensor_maps.tensor_map(
-        p[letter], size, extents, (ld * size, step * size), _box(row, layout, box_rows), SWIZZLE
-    )
+    return tensor_maps.tensor_map(p[letter], size, extents, (ld * size, step * size), box, SWIZZLE)
 
 
-def _box(row: Rung, layout: str, rows: int) -> tuple[int, int]:
-    return (row.bk, rows) if layout.startswith("K_MAJOR") else (64, row.bk)
+def _box(row: Rung, layout: str, rows: int, parts: int) -> tuple[int, int]:
+    """The box in which one of ``parts`` blocks of a cluster loads its part of a panel of ``rows`` rows (columns) of an
+    operand: 128 bytes of k by rows or, MN-major, 64 rows by k, of which a block loads all or a part (load_tile of
+    wgmma.cuh)."""
+    if layout.startswith("K_MAJOR"):
+        return row.bk, rows // parts
+    return 64, row.bk if rows // 64 % parts == 0 else row.bk // parts
 
 
 def _with_map_c(gemm: Argument, maps: tuple, products: int, c_bytes: int) -> tuple[Argument, tuple[Argument, ...]]:
@@ -249,10 +255,11 @@ class Packed:
         edge = 32 if self.parts == 2 else 64
         return self.products * -(-self.rows // edge) * -(-self.k // edge)
 
-    def tensor_map(self, box_rows: int) -> Argument:
+    def tensor_map(self, rows: int, parts: int) -> Argument:
+        """For panels of ``rows`` rows (columns), of which each of ``parts`` blocks loads a part."""
         extents = (self.length, self.lines, self.parts * self.products)
         steps = (self.size * self.pitch, self.size * self.pitch * self.lines)
-        box = _box(self.row, self.layout, box_rows)
+        box = _box(self.row, self.layout, rows, parts)
         made = tensor_maps.tensor_map(tensor_maps.ANYWHERE, self.size, extents, steps, box, SWIZZLE)
         return _map_argument(made, self.slot)
 
@@ -272,21 +279,22 @@ def arguments(
     arguments of the launch that multiplies: the Gemm, a Schedule, and the tensor maps of A and B, and of C for a rung
     that stores by one. ``c_bytes`` is the size of an element of C."""
     p, block, packed, maps, offset = fields(gemm), choice.block, [], [], 0
-    operands = (("a", layouts[0], p["m"], block.bm), ("b", layouts[1], p["n"], block.bn // block.cluster))
-    for slot, (letter, layout, rows, box_rows) in zip(gemm.slots, operands, strict=False):
+    operands = (
+        ("a", layouts[0], p["m"], block.bm, block.cluster_n),
+        ("b", layouts[1], p["n"], block.bn, block.cluster),
+    )
+    for slot, (letter, layout, rows, panel_rows, parts) in zip(gemm.slots, operands, strict=False):
         if row.splits_operands or not _readable(p, letter, layout, rows, row, products):
             made = Packed(row, p, letter, rows, layout, products, slot, offset)
             offset += made.nbytes
             packed.append((layout, made))
-            maps.append(made.tensor_map(box_rows))
+            maps.append(made.tensor_map(panel_rows, parts))
         else:
-            maps.append(_map_argument(_map(p, letter, layout, rows, products, box_rows, row), slot))
-    schedule = gemm_blocks.fields(
-        row.types, choice.tiles, choice.panels, choice.split_tiles, choice.grid, GROUP // block.cluster
-    )
-    workspace = [Slot(0, SCRATCH, offset)] if choice.split_tiles else []
-    if choice.split_tiles:
-        offset += 4 * (choice.split_tiles + choice.grid) * block.bm * block.bn
+            box = _box(row, layout, panel_rows, parts)
+            maps.append(_map_argument(_map(p, letter, layout, rows, products, box, row), slot))
+    schedule = gemm_blocks.fields(row.types, choice.tiles, choice.panels, 0, choice.grid, GROUP // block.cluster)
+    workspace = [Slot(0, SCRATCH, offset), Slot(1, COUNTER, 4)] if choice.clusters > 1 else []
+    offset += workspace_bytes(choice)
     gemm, maps = _with_map_c(gemm, tuple(maps), products, c_bytes) if row.stores_by_tma else (gemm, tuple(maps))
     return packed, offset, (gemm, Argument(schedule.view(np.int64), tuple(workspace)), *maps)
 
