@@ -18,12 +18,12 @@
 #include "wgmma_panels.cuh"
 #include "pad_rows.cuh"
 
-template <Layout LA, Layout LB, int BN, int STAGES, int M, int N, int K, class T>
-__global__ void __cluster_dims__(M * N * K, 1, 1) __launch_bounds__(384, 1)
+template <Layout LA, Layout LB, int BN, int STAGES, int BOXES, int M, int K, class T>
+__global__ void __cluster_dims__(M * K, 1, 1) __launch_bounds__(384, 1)
     f16_best(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s,
              const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
              const __grid_constant__ TensorMap map_c) {
-    wgmma_gemm<Panels<MmaF16<LA, LB>, BN, STAGES, Cluster<M, N, K>>, T>(p, s, map_a, map_b, &map_c);
+    wgmma_gemm<Panels<MmaF16<LA, LB>, BN, STAGES, Cluster<M, K>>, T, BOXES>(p, s, map_a, map_b, &map_c);
 }
 
 template <Layout L>

@@ -74,20 +74,14 @@ struct SplitTf32 {
     static constexpr int A_BYTES = BLOCK_M * K * 4, B_BYTES = BN * K * 4;
     typedef TmaPipeline<STAGES, 2 * (A_BYTES + B_BYTES), Shape> Pipeline;
 
-    __device__ __forceinline__ static void load_panel(const PanelSource<Shape>& source, int n,
-                                                      const Pipeline& pipeline) {
+    __device__ __forceinline__ static void load_panel(const PanelSource& source, int n, const Pipeline& pipeline) {
 #pragma unroll
         for (int low = 0; low < 2; ++low) {
             u32 a = pipeline.panel() + low * A_BYTES;
-            u32 b = pipeline.panel() + 2 * A_BYTES + low * B_BYTES;
+            u32 b = pipeline.panel() + 2 * A_BYTES + low * B_BYTES + source.rank * (B_BYTES / Shape::M);
             tma_load(a, source.map_a, pipeline.full_barrier(), n * K, source.row, 2 * source.product_a + low);
-            load_tile<K_MAJOR, BN, Shape::M>(
-                b, source.column, n * K,
-                [&](u32 to, int x, int y) {
-                    tma_load_to<Shape::M>(source.blocks_b, to, source.map_b, pipeline.full_barrier(), x, y,
-                                          2 * source.product_b + low);
-                },
-                source.place.m);
+            tma_load_cluster<Shape::M>(b, source.map_b, pipeline.full_barrier(), n * K, source.column,
+                                       2 * source.product_b + low);
         }
     }
 

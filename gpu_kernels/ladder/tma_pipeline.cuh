@@ -2,37 +2,19 @@
  * consumer warpgroups, with two mbarriers a stage.
  *
  * At `full` the bytes of a panel are counted. At `empty` one thread of each consumer warpgroup arrives when its
- * products have been computed; in a cluster it arrives at those of all blocks that load parts of its panels. Producer and consumers advance through the stages in the same order.
+ * products have been computed; in a cluster it arrives at those of all blocks, since each block loads a part of the
+ * panels of all. Producer and consumers advance through the stages in the same order.
  */
 #include "tma.cuh"
 
 constexpr int WARPGROUP = 128, CONSUMER_GROUPS = 2, BLOCK_M = 64 * CONSUMER_GROUPS;
 constexpr int CONSUMERS = CONSUMER_GROUPS * WARPGROUP; /* threads; the producer thread is the next one */
 
-/* The blocks of a cluster: M x N tiles of C, and K parts of k for each. Blocks with tiles in one row share panels of A,
- * those in one column panels of B. */
-template <int M_, int N_ = 1, int K_ = 1>
+/* The blocks of a cluster: M tiles of C one below the other, which share panels of B, or K parts of one tile along k. */
+template <int M_, int K_ = 1>
 struct Cluster {
-    static constexpr int M = M_, N = N_, K = K_, TILES = M * N, SIZE = M * N * K;
-};
-
-/* Where a block is in its cluster. */
-template <class Shape>
-struct ClusterPlace {
-    u32 m, n, k;
-    __device__ ClusterPlace() {
-        u32 rank = Shape::SIZE > 1 ? cluster_rank() : 0;
-        n = rank % Shape::N, m = rank / Shape::N % Shape::M, k = rank / Shape::TILES;
-    }
-    __device__ u32 rank(u32 m, u32 n, u32 k) const { return n + Shape::N * (m + Shape::M * k); }
-    /* The blocks that share panels of A, and of B, with this one. */
-    __device__ u16 row() const { return (u16)((1 << Shape::N) - 1 << rank(m, 0, k)); }
-    __device__ u16 column() const {
-        u32 blocks = 0;
-#pragma unroll
-        for (int i = 0; i < Shape::M; ++i) blocks |= 1 << rank(i, n, k);
-        return (u16)blocks;
-    }
+    static constexpr int M = M_, K = K_;
+    static_assert(M == 1 || K == 1, "");
 };
 
 /* Barrier `id` of the first COUNT threads of the block: `arrive` does not wait. */
@@ -45,7 +27,7 @@ __device__ inline void named_barrier_arrive(int id) {
     asm volatile("bar.arrive %0, %1;" ::"r"(id), "n"(COUNT) : "memory");
 }
 /* Barriers 1 and 2 are those of the consumer warpgroups. */
-constexpr int OPEN_BARRIER = 3, CONSUMER_BARRIER = 4, LEAD_BARRIER = 5;
+constexpr int OPEN_BARRIER = 3, CONSUMER_BARRIER = 4;
 
 /* Register reallocation: of 504 registers for one thread of each of the three warpgroups, the consumers' accumulators
  * take most. */
@@ -59,7 +41,6 @@ template <int STAGES_, int BYTES, class Shape>
 struct TmaPipeline {
     static constexpr int STAGES = STAGES_;
     u32 panels, full, empty, stage = 0, phase = 0;
-    ClusterPlace<Shape> place;
 
     /* All threads of the cluster call; there are 2 * STAGES `barriers`. Unless it loads to other blocks, the producer
      * does not wait for the consumers. */
@@ -69,12 +50,12 @@ struct TmaPipeline {
 #pragma unroll
             for (int i = 0; i < STAGES; ++i) {
                 mbarrier_init(full + 8 * i, 1);
-                mbarrier_init(empty + 8 * i, CONSUMER_GROUPS * (Shape::M + Shape::N - 1));
+                mbarrier_init(empty + 8 * i, CONSUMER_GROUPS * Shape::M);
             }
             fence_mbarrier_init();
         }
         __syncwarp();
-        if constexpr (Shape::TILES > 1) cluster_sync();
+        if constexpr (Shape::M > 1) cluster_arrive(), cluster_wait();
         else if (threadIdx.x < CONSUMERS) named_barrier<CONSUMERS + 32>(OPEN_BARRIER);
         else if (threadIdx.x < CONSUMERS + 32) named_barrier_arrive<CONSUMERS + 32>(OPEN_BARRIER);
     }
@@ -94,23 +75,21 @@ struct TmaPipeline {
     __device__ void consumer_wait() const { mbarrier_wait(full_barrier(), phase); }
     __device__ void consumer_release(u32 stage) const {
         u32 thread = threadIdx.x % WARPGROUP;
-        if constexpr (Shape::TILES > 1) {
-            u32 m = thread / Shape::N, n = thread % Shape::N;
-            if (thread < Shape::TILES && (m == place.m || n == place.n))
-                mbarrier_arrive_cluster(empty + 8 * stage, place.rank(m, n, place.k));
+        if constexpr (Shape::M > 1) {
+            if (thread < Shape::M) mbarrier_arrive_cluster(empty + 8 * stage, thread);
         } else {
             if (thread == 0) mbarrier_arrive(empty + 8 * stage);
         }
     }
-    /* All threads, at the end: no block exits while others arrive at its mbarriers or read its shared memory. */
+    /* All threads, at the end: no block exits while others arrive at its mbarriers. */
     __device__ void close() const {
-        if constexpr (Shape::SIZE > 1) cluster_sync();
+        if constexpr (Shape::M > 1) cluster_arrive(), cluster_wait();
     }
 };
 
-/* Loads one box to this block, or, with COUNT > 1, to the same address of COUNT blocks of the cluster. */
-template <int COUNT>
-__device__ inline void tma_load_to(u16 blocks, u32 to, const TensorMap& map, u32 barrier, int x, int y, int z) {
-    if constexpr (COUNT > 1) tma_load_multicast(blocks, to, map, barrier, x, y, z);
+/* Loads one box to this block, or to the same address of all M blocks of a cluster. */
+template <int M>
+__device__ inline void tma_load_cluster(u32 to, const TensorMap& map, u32 barrier, int x, int y, int z) {
+    if constexpr (M > 1) tma_load_multicast((1 << M) - 1, to, map, barrier, x, y, z);
     else tma_load(to, map, barrier, x, y, z);
 }

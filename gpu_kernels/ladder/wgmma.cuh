@@ -118,21 +118,14 @@ __device__ inline void wgmma_s8(int (&d)[32], u64 a, u64 b, int accumulate) {
 /* Keeps the compiler from moving reads of completed accumulators before the wait. */
 __device__ inline void wgmma_completed(float (&d)[64]) { asm volatile("" : ACC64(0)::"memory"); }
 
-/* Loads part `part` of PARTS of a tile of R rows, as boxes from (first_r, first_k) on. An MN-major tile whose boxes
- * cannot be distributed to the parts is divided along k. */
-template <Layout L, int R, int PARTS = 1, class Load>
-__device__ inline void load_tile(u32 to, int first_r, int first_k, const Load& load, int part = 0) {
-    constexpr int BOXES = R / 64, ROWS = R / PARTS, STEPS = TILE_K / PARTS;
+/* Loads a tile of R rows of an operand of 16-bit elements, as boxes from (first_r, first_k) on. */
+template <Layout L, int R, class Load>
+__device__ inline void load_tile(u32 to, int first_r, int first_k, const Load& load) {
     if constexpr (k_major(L)) {
-        load(to + part * ROWS * 128, first_k, first_r + part * ROWS);
-    } else if constexpr (BOXES % PARTS == 0) {
-#pragma unroll
-        for (int i = 0; i < BOXES / PARTS; ++i)
-            load(to + part * ROWS * 128 + i * BOX_BYTES, first_r + part * ROWS + 64 * i, first_k);
+        load(to, first_k, first_r);
     } else {
 #pragma unroll
-        for (int i = 0; i < BOXES; ++i)
-            load(to + i * BOX_BYTES + part * STEPS * 128, first_r + 64 * i, first_k + part * STEPS);
+        for (int i = 0; i < R / 64; ++i) load(to + i * BOX_BYTES, first_r + 64 * i, first_k);
     }
 }
 
@@ -172,7 +165,7 @@ __device__ inline void store_warpgroup_tile(const Gemm& p, u32 product, i64 i, i
     }
 }
 
-constexpr int STORE_BYTES = 64 * 128, STORE_BOXES = 2; /* boxes of C, 64 rows by 128 bytes; two a warpgroup */
+constexpr int STORE_BYTES = 64 * 128; /* of a box of C: 64 rows by 128 bytes */
 
 /* Gemm::c_vector where map_c describes C: rows start at multiples of 16 bytes, and there is no C0. */
 constexpr i64 C_BY_TMA = 2;
@@ -192,8 +185,8 @@ __device__ inline void store_matrices(u32 to, const u32 (&pairs)[4]) {
 }
 
 /* The same through shared memory: a TMA store writes whole 128-byte lines of one box while the next box is written to
- * shared memory, and drops what lies outside C. `boxes` are this warpgroup's. */
-template <class T, int N>
+ * shared memory, and drops what lies outside C. `boxes` are the BOXES of this warpgroup. */
+template <class T, int N, int BOXES>
 __device__ inline void store_warpgroup_tile_tma(const Gemm& p, const TensorMap& map_c, u32 boxes, int product, int i,
                                                 int j, const typename T::Partial (&d)[N / 2]) {
     constexpr int SIZE = sizeof(typename T::Out), COLUMNS = 128 / SIZE; /* of a box */
@@ -201,8 +194,8 @@ __device__ inline void store_warpgroup_tile_tma(const Gemm& p, const TensorMap& 
     auto warpgroup_barrier = [] { asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory"); };
 #pragma unroll
     for (int box = 0; box < N / COLUMNS; ++box) {
-        u32 to = boxes + box % STORE_BOXES * STORE_BYTES;
-        if (thread == 0) tma_store_wait<STORE_BOXES - 1>();
+        u32 to = boxes + box % BOXES * STORE_BYTES;
+        if (thread == 0) tma_store_wait<BOXES - 1>();
         warpgroup_barrier();
         /* 16-byte chunks of a row are permuted by the row (128-byte swizzle). */
         if constexpr (SIZE == 2) {
@@ -230,6 +223,14 @@ __device__ inline void store_warpgroup_tile_tma(const Gemm& p, const TensorMap& 
     }
 }
 
+__device__ inline uint4 shared_load4(u32 from) {
+    uint4 x;
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                 : "r"(from)
+                 : "memory");
+    return x;
+}
 __device__ inline u32 shared_load(u32 from) {
     u32 x;
     asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(from) : "memory");

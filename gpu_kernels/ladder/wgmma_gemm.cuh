@@ -1,81 +1,67 @@
 /* wgmma_gemm.cuh: blocks with warp specialisation, one producer thread that starts TMA loads and two consumer
  * warpgroups that multiply panels with wgmma (tma_pipeline.cuh).
  *
- * The blocks of a cluster compute adjacent tiles: those in a row of tiles load a part of A each, for all of them
- * (multicast), those in a column a part of B. With `map_c` tiles are stored by TMA, too. What a panel holds, and how it
- * is multiplied, is a class C:
+ * The blocks of a cluster compute tiles one below the other: each loads its own A, and its part of B for all of them
+ * (multicast). With `map_c` tiles are stored by TMA, too. What a panel holds, and how it is multiplied, is a class C:
  *
  *     BN, Shape, Pipeline, Acc   columns of a tile, a Cluster, a TmaPipeline, float or int accumulators
  *     load_panel(...)            starts the loads of a panel into the current stage
- *     consume(...)               loop of a consumer warpgroup over tiles: 64 x BN accumulators, then store(work, acc)
+ *     consume(...)               loop of a consumer warpgroup over tiles: 64 x BN accumulators, then their Epilogue
  *
- * T is a type of result.cuh: how accumulators become elements of C.
+ * T is a type of result.cuh: how accumulators become elements of C. BOXES a warpgroup hold elements of C until TMA has
+ * stored them, while the next tile is multiplied.
  *
- * Where Shape::K > 1 a tile is split along k among the blocks of a cluster, or of several clusters. The blocks of a
- * cluster add their partial tiles through distributed shared memory, each a slice of the tile. Partial slices of several
- * clusters go to the workspace, where the block that arrives last adds them. The order is that of k: the same shape on
- * the same device gives the same bits.
+ * Or a cluster splits a tile along k (Shape::K > 1), and its blocks add the partial tiles through distributed shared
+ * memory, a slice of rows each (split_tile.cuh).
  */
 #include "tma_pipeline.cuh"
-#include "wgmma.cuh"
+#include "split_tile.cuh"
 
-/* What this block computes, one WorkTile after the other: whole tiles, or a part of one tile. A tile here is that of all
- * blocks of a cluster. */
+/* What this block computes, one WorkTile after the other: whole tiles, or a part of one. The M tiles of a cluster count
+ * as one. */
 template <class Shape>
 struct ClusterScheduler {
-    int tile, part = 0, parts = 1;
+    int tile;
+    TilePart part;
 
     __device__ ClusterScheduler(const Schedule& s) {
-        tile = blockIdx.x / Shape::TILES;
-        if constexpr (Shape::K > 1) {
-            parts = gridDim.x / Shape::TILES / (u32)s.tiles;
-            part = (u32)tile % parts, tile = (u32)tile / parts;
-        }
+        tile = blockIdx.x / Shape::M;
+        if constexpr (Shape::K > 1) part.count = gridDim.x / (u32)s.tiles, part.index = tile % part.count, tile /= part.count;
     }
 
     __device__ bool next(const Schedule& s, WorkTile& work) {
         work = {tile, 0, (int)s.panels};
         if constexpr (Shape::K > 1) {
-            int share = (u32)s.panels / parts, longer = (u32)s.panels % parts;
-            work.first = part * share + min(part, longer), work.count = share + (part < longer);
+            u32 share = (u32)s.panels / part.count, longer = (u32)s.panels % part.count;
+            work.first = part.index * share + min(part.index, longer), work.count = share + (part.index < longer);
             tile = (int)s.tiles;
         } else {
-            tile += gridDim.x / Shape::TILES;
+            tile += gridDim.x / Shape::M;
         }
         return work.tile < (int)s.tiles;
     }
 };
 
-/* Where the boxes of a panel come from: the product, the first row of A and the first column of B. */
-template <class Shape>
+/* Where the boxes of a panel come from: the product and the first row of A, and of B the first column that this block
+ * loads. */
 struct PanelSource {
     const TensorMap &map_a, &map_b;
     int product_a, product_b, row, column;
-    ClusterPlace<Shape> place;
-    u16 blocks_a, blocks_b; /* that a box is loaded to */
+    u32 rank;
 };
-
-/* The tile of this block in that of its cluster: its first row and column. */
-template <class C>
-__device__ __forceinline__ TileCoordinates block_tile(const Gemm& p, const Schedule& s,
-                                                      const ClusterPlace<typename C::Shape>& place, u32 tile) {
-    typedef typename C::Shape Shape;
-    TileCoordinates t = tile_coordinates<BLOCK_M * Shape::M, C::BN * Shape::N>(p, s, tile);
-    return {t.product, (t.row * Shape::M + place.m) * BLOCK_M, (t.column * Shape::N + place.n) * C::BN};
-}
 
 /* The producer's role: one thread. */
 template <class C>
 __device__ __forceinline__ void produce(const Gemm& p, const Schedule& s, const TensorMap& map_a,
-                                        const TensorMap& map_b, ClusterScheduler<typename C::Shape> scheduler,
+                                        const TensorMap& map_b, ClusterScheduler<typename C::Shape> scheduler, u32 rank,
                                         typename C::Pipeline& pipeline) {
-    ClusterPlace<typename C::Shape> place = pipeline.place;
+    constexpr int M = C::Shape::M;
     WorkTile work;
     while (scheduler.next(s, work)) {
-        TileCoordinates t = block_tile<C>(p, s, place, work.tile);
+        TileCoordinates t = tile_coordinates<BLOCK_M * M, C::BN>(p, s, work.tile);
+        int row = (t.row * M + rank) * BLOCK_M, column = t.column * C::BN + rank * (C::BN / M);
         int product_a = p.a_batch ? t.product : 0, product_b = p.b_batch ? t.product : 0;
-        PanelSource<typename C::Shape> source = {map_a,         map_b, product_a,   product_b,     (int)t.row,
-                                                 (int)t.column, place, place.row(), place.column()};
+        PanelSource source = {map_a, map_b, product_a, product_b, row, column, rank};
 #pragma unroll 1
         for (int n = work.first; n < work.first + work.count; ++n) {
             pipeline.producer_acquire();
@@ -85,124 +71,51 @@ __device__ __forceinline__ void produce(const Gemm& p, const Schedule& s, const 
     }
 }
 
-/* Adds `count` vectors of four partial results, the next one `step` vectors further. */
-template <class T>
-__device__ __forceinline__ void add_partials(const uint4* from, i64 step, int count, typename T::Partial (&acc)[4]) {
-    constexpr int LOADS = 8;
-#pragma unroll 1
-    for (int done = 0; done < count; done += LOADS) {
-        uint4 v[LOADS];
-#pragma unroll
-        for (int i = 0; i < LOADS; ++i) v[i] = done + i < count ? __ldcg(from + (done + i) * step) : uint4{};
-#pragma unroll
-        for (int i = 0; i < LOADS; ++i)
-#pragma unroll
-            for (int w = 0; w < 4; ++w) acc[w] = T::add(acc[w], ((const typename T::Partial*)&v[i])[w]);
-    }
-}
-
-/* Epilogue of a block whose tile is split along k. */
-template <class C, class T>
-__device__ __forceinline__ void reduce_tile(const Gemm& p, const Schedule& s,
-                                            const ClusterPlace<typename C::Shape>& place, u32 memory, u32 group,
-                                            const WorkTile& work, int part, int parts,
-                                            const typename C::Acc (&acc)[C::BN / 2]) {
-    typedef typename C::Shape Shape;
-    typedef typename T::Out Out;
-    constexpr int PITCH = C::BN + 8, ROW = C::BN / 4; /* words; vectors of a row */
-    constexpr int SLICE = BLOCK_M * ROW / Shape::K, EACH = (SLICE + CONSUMERS - 1) / CONSUMERS;
-    static_assert(BLOCK_M * ROW % Shape::K == 0, "");
-    __shared__ u32 arrived;
-    int thread = threadIdx.x % WARPGROUP, lane = thread % 32;
-    u32 to = memory + ((group * 64 + thread / 32 * 16 + lane / 4) * PITCH + lane % 4 * 2) * 4;
-    named_barrier<CONSUMERS>(CONSUMER_BARRIER); /* the panels, which lay there, have been multiplied */
-#pragma unroll
-    for (int x = 0; x < C::BN / 4; ++x)
-        shared_store_pair(to + (x % 2 * 8 * PITCH + x / 2 * 8) * 4, acc[2 * x], acc[2 * x + 1]);
-    cluster_sync();
-    TileCoordinates t = block_tile<C>(p, s, place, work.tile);
-    auto store = [&](int e, const typename T::Partial(&sum)[4]) {
-        i64 i = t.row + e / ROW, j = t.column + e % ROW * 4;
-        if (i >= p.m || j >= p.n) return;
-        Out* c = (Out*)p.c + t.product * p.c_batch + i * p.ldc + j;
-        const Out* c0 = p.c0 ? (const Out*)p.c0 + t.product * p.c0_batch + i * p.c0_rs + j * p.c0_cs : nullptr;
-        store_row4<T>(p, c, c0, p.n - j, sum);
-    };
-    int clusters = parts / Shape::K;
-    u32 tile = (u32)work.tile * Shape::TILES + place.rank(place.m, place.n, 0), slice = tile * Shape::K + place.k;
-    uint4* partials = (uint4*)s.workspace + (i64)slice * clusters * SLICE;
-#pragma unroll
-    for (int x = 0; x < EACH; ++x) {
-        int v = x * CONSUMERS + threadIdx.x, e = place.k * SLICE + v;
-        if (SLICE % CONSUMERS != 0 && v >= SLICE) break;
-        u32 at = memory + (e / ROW * PITCH + e % ROW * 4) * 4;
-        uint4 parts_of_cluster[Shape::K];
-#pragma unroll
-        for (int k = 0; k < Shape::K; ++k)
-            parts_of_cluster[k] = cluster_load4(cluster_address(at, place.rank(place.m, place.n, k)));
-        typename T::Partial sum[4] = {};
-#pragma unroll
-        for (int k = 0; k < Shape::K; ++k)
-#pragma unroll
-            for (int w = 0; w < 4; ++w) sum[w] = T::add(sum[w], ((const typename T::Partial*)&parts_of_cluster[k])[w]);
-        if (clusters == 1) store(e, sum);
-        else __stcg(partials + part / Shape::K * SLICE + v, *(const uint4*)sum);
-    }
-    if (clusters == 1) return;
-    __threadfence();
-    named_barrier<CONSUMERS>(CONSUMER_BARRIER);
-    if (threadIdx.x == 0) arrived = atomicInc(s.barrier_counter + slice, clusters - 1); /* 0 again after the last */
-    named_barrier<CONSUMERS>(CONSUMER_BARRIER);
-    if (arrived != clusters - 1) return;
-    __threadfence();
-#pragma unroll 1
-    for (int v = threadIdx.x; v < SLICE; v += CONSUMERS) {
-        typename T::Partial sum[4] = {};
-        add_partials<T>(partials + v, SLICE, clusters, sum);
-        store(place.k * SLICE + v, sum);
-    }
-}
-
 /* Epilogue of a consumer warpgroup whose tile is whole. */
-template <class C, class T>
+template <class C, class T, int BOXES>
 __device__ __forceinline__ void store_tile(const Gemm& p, const Schedule& s, const TensorMap* map_c, u32 boxes,
-                                           u32 group, const ClusterPlace<typename C::Shape>& place,
-                                           const WorkTile& work, const typename C::Acc (&acc)[C::BN / 2]) {
-    TileCoordinates t = block_tile<C>(p, s, place, work.tile);
-    i64 row = (i64)t.row + group * 64, column = t.column;
+                                           u32 group, u32 rank, const WorkTile& work,
+                                           const typename C::Acc (&acc)[C::BN / 2]) {
+    TileCoordinates t = tile_coordinates<BLOCK_M * C::Shape::M, C::BN>(p, s, work.tile);
+    i64 row = (i64)(t.row * C::Shape::M + rank) * BLOCK_M + group * 64, column = (i64)t.column * C::BN;
     if (!map_c)
         store_warpgroup_tile<T, C::BN>(p, t.product, row, column, acc);
     else if (p.c_vector == C_BY_TMA)
-        store_warpgroup_tile_tma<T, C::BN>(p, *map_c, boxes, t.product, row, column, acc);
+        store_warpgroup_tile_tma<T, C::BN, BOXES>(p, *map_c, boxes, t.product, row, column, acc);
     else
         store_warpgroup_tile_rows<T, C::BN>(p, boxes, t.product, row, column, acc);
 }
 
-template <class C, class T>
+template <class C, class T, int BOXES = 2>
 __device__ __forceinline__ void wgmma_gemm(const Gemm& p, const Schedule& s, const TensorMap& map_a,
                                            const TensorMap& map_b, const TensorMap* map_c = nullptr) {
     typedef typename C::Shape Shape;
+    typedef SplitTile<Shape::K, C::BN, T> Split;
     extern __shared__ u32 memory[];
-    __shared__ u64 barriers[2 * C::Pipeline::STAGES];
+    __shared__ u64 barriers[2 * C::Pipeline::STAGES + (Shape::K > 1)];
+    u32 received = shared_address(barriers + 2 * C::Pipeline::STAGES);
     if (threadIdx.x == CONSUMERS) {
         prefetch_tensor_map(map_a);
         prefetch_tensor_map(map_b);
+        if constexpr (Shape::K > 1) Split::init(received);
     }
     typename C::Pipeline pipeline(memory, barriers);
-    u32 group = threadIdx.x / WARPGROUP, boxes = pipeline.end() + group * STORE_BOXES * STORE_BYTES;
+    if constexpr (Shape::K > 1) cluster_arrive();
+    u32 group = threadIdx.x / WARPGROUP, rank = Shape::M > 1 ? cluster_rank() : 0;
     ClusterScheduler<Shape> scheduler(s);
     if (group == CONSUMER_GROUPS) {
         reallocate_registers<true>();
-        if (threadIdx.x == CONSUMERS) produce<C>(p, s, map_a, map_b, scheduler, pipeline);
+        if (threadIdx.x == CONSUMERS) produce<C>(p, s, map_a, map_b, scheduler, rank, pipeline);
         __syncwarp();
-        if constexpr (Shape::K > 1) cluster_sync();
+        if constexpr (Shape::K > 1) cluster_wait(), cluster_arrive(), cluster_wait();
     } else {
         reallocate_registers<false>();
+        u32 boxes = pipeline.end() + group * BOXES * STORE_BYTES;
         C::consume(scheduler, s, group, pipeline, [&](const WorkTile& work, const typename C::Acc(&acc)[C::BN / 2]) {
             if constexpr (Shape::K > 1)
-                reduce_tile<C, T>(p, s, pipeline.place, pipeline.panels, group, work, scheduler.part, scheduler.parts, acc);
+                Split::add(p, s, work.tile, scheduler.part, pipeline.panels, pipeline.end(), received, acc);
             else
-                store_tile<C, T>(p, s, map_c, boxes, group, pipeline.place, work, acc);
+                store_tile<C, T, BOXES>(p, s, map_c, boxes, group, rank, work, acc);
         });
         if (Shape::K == 1 && threadIdx.x % WARPGROUP == 0) tma_store_wait<0>();
     }

@@ -41,39 +41,27 @@ struct MmaS8 {
     }
 };
 
-#ifndef LEAD_PANELS
-#define LEAD_PANELS 0
-#endif
 template <class Mma, int BN_, int STAGES, class Shape_>
 struct Panels {
-    static constexpr int LEAD = BN_ == 256 ? LEAD_PANELS : 0;
     static constexpr int BN = BN_;
     static constexpr int A_BYTES = BLOCK_M * 128, B_BYTES = BN * 128;
     typedef Shape_ Shape;
     typedef TmaPipeline<STAGES, A_BYTES + B_BYTES, Shape> Pipeline;
     typedef typename Mma::Acc Acc;
 
-    __device__ __forceinline__ static void load_panel(const PanelSource<Shape>& source, int n,
-                                                      const Pipeline& pipeline) {
-        u32 barrier = pipeline.full_barrier();
-        load_tile<Mma::A, BLOCK_M, Shape::N>(
-            pipeline.panel(), source.row, n * Mma::K,
-            [&](u32 to, int x, int y) {
-                tma_load_to<Shape::N>(source.blocks_a, to, source.map_a, barrier, x, y, source.product_a);
-            },
-            source.place.n);
-        load_tile<Mma::B, BN, Shape::M>(
-            pipeline.panel() + A_BYTES, source.column, n * Mma::K,
-            [&](u32 to, int x, int y) {
-                tma_load_to<Shape::M>(source.blocks_b, to, source.map_b, barrier, x, y, source.product_b);
-            },
-            source.place.m);
+    __device__ __forceinline__ static void load_panel(const PanelSource& source, int n, const Pipeline& pipeline) {
+        load_tile<Mma::A, BLOCK_M>(pipeline.panel(), source.row, n * Mma::K, [&](u32 to, int x, int y) {
+            tma_load(to, source.map_a, pipeline.full_barrier(), x, y, source.product_a);
+        });
+        u32 b = pipeline.panel() + A_BYTES + source.rank * (B_BYTES / Shape::M);
+        load_tile<Mma::B, BN / Shape::M>(b, source.column, n * Mma::K, [&](u32 to, int x, int y) {
+            tma_load_cluster<Shape::M>(to, source.map_b, pipeline.full_barrier(), x, y, source.product_b);
+        });
     }
 
     /* The wgmma of a panel are issued before those of the panel before it are waited for, so that the tensor cores are
      * not idle between panels. */
-    __device__ __forceinline__ static void multiply(int panels, u32 group, Pipeline& pipeline, Acc (&acc)[BN / 2],
-                                                    int lead = -1) {
+    __device__ __forceinline__ static void multiply(int panels, u32 group, Pipeline& pipeline, Acc (&acc)[BN / 2]) {
         u32 previous = 0;
 #pragma unroll 1
         for (int n = 0; n < panels; ++n) {
@@ -87,7 +75,6 @@ struct Panels {
             wgmma_commit();
             wgmma_wait<1>();
             if (n) pipeline.consumer_release(previous);
-            if (LEAD && n == lead) named_barrier_arrive<CONSUMERS>(LEAD_BARRIER);
             previous = pipeline.stage;
             pipeline.advance();
         }
@@ -99,12 +86,9 @@ struct Panels {
     __device__ __forceinline__ static void consume(ClusterScheduler<Shape> scheduler, const Schedule& s, u32 group,
                                                    Pipeline& pipeline, const Store& store) {
         WorkTile work;
-        int lead = LEAD;
-        if (LEAD && group) named_barrier<CONSUMERS>(LEAD_BARRIER), lead = 0;
         while (scheduler.next(s, work)) {
             Acc acc[BN / 2];
-            multiply(work.count, group, pipeline, acc, LEAD ? min(lead, work.count) - 1 : -1);
-            lead = 0;
+            multiply(work.count, group, pipeline, acc);
             store(work, acc);
         }
     }

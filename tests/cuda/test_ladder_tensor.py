@@ -14,7 +14,7 @@ from pysimd.backends.cuda import tensor_maps
 from pysimd.backends.cuda.ladder import tensor as gemm_tensor
 from pysimd.backends.gpu import gemm_launches
 from pysimd.backends.gpu.launches import CallOperands
-from pysimd.backends.gpu.plans import SCRATCH, A, Argument, B, C, Slot
+from pysimd.backends.gpu.plans import COUNTER, SCRATCH, A, Argument, B, C, Slot
 
 needs_compiler = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
 
@@ -31,7 +31,7 @@ def instances():
             if row.name == "f16_best" and block not in (row.tensor_blocks[0], row.tensor_blocks[-1]):
                 continue  # as those of bf16_best
             for pair in itertools.product(LAYOUTS, repeat=2) if every and row not in COPIED else [LAYOUTS]:
-                shape = f"{block.bm}x{block.bn}x{block.cluster}"
+                shape = f"{block.bm}x{block.bn}x{block.cluster}x{block.split}"
                 yield pytest.param(row, block, *pair, id=f"{row.name}-{shape}-{'-'.join(pair)}")
 
 
@@ -219,7 +219,7 @@ def test_what_lies_along_its_rows(a, expected):
 def test_choice(name, size, tile, cluster):
     """For the 132 multiprocessors of an H200, without a split along k."""
     choice = gemm_tensor.choose(ladder_table.BY_NAME[name], size, size, size, 1, 132)
-    assert (choice.block.bn, choice.block.cluster, choice.split_tiles) == (tile, cluster, 0)
+    assert (choice.block.bn, choice.block.cluster, choice.parts) == (tile, cluster, 1)
 
 
 @pytest.mark.parametrize("name", ["bf16_best", "f16_best", "i8_wgmma"])
@@ -228,13 +228,10 @@ def test_few_tiles_are_split_along_k(name, m, n, k):
     """Every block has a part of one tile; products of a batch are not split."""
     row = ladder_table.BY_NAME[name]
     choice = gemm_tensor.choose(row, m, n, k, 1, 132)
-    assert choice.split_tiles == choice.tiles
-    assert choice.grid % choice.tiles == 0
-    assert choice.tiles < choice.grid <= 132
-    assert choice.panels // (choice.grid // choice.tiles) >= gemm_tensor.LEAST
-    blocks = gemm_tensor.fixup_blocks(choice, 132)
-    assert blocks % (choice.tiles * choice.block.bm * choice.block.bn // 1024) == 0
-    assert gemm_tensor.choose(row, m, n, k, 2, 132).split_tiles == 0
+    assert choice.parts == choice.clusters * choice.block.split > 1
+    assert choice.grid == choice.tiles * choice.parts <= 132
+    assert choice.panels // choice.parts >= gemm_tensor.LEAST
+    assert gemm_tensor.choose(row, m, n, k, 2, 132).parts == 1
 
 
 @pytest.mark.parametrize("narrow", [False, True])
@@ -252,9 +249,9 @@ def test_rows_that_cannot_be_read_are_padded(narrow, monkeypatch):
     packed, scratch, arguments = gemm_tensor.arguments(choice, row, ("K_MAJOR", "MN_MAJOR"), 1, gemm, c_bytes)
     ((layout, copy),) = packed
     assert (layout, copy.pitch, copy.nbytes) == ("K_MAJOR", 3504, -(-30 * 3504 * 2 // 256) * 256)
-    area = choice.block.bm * choice.block.bn
-    assert scratch == copy.nbytes + 4 * (choice.split_tiles + choice.grid) * area
-    assert arguments[1].slots == (Slot(0, SCRATCH, copy.nbytes),)
+    assert choice.clusters > 1
+    assert scratch == copy.nbytes + 4 * choice.parts // choice.block.split * choice.block.bm * choice.block.bn
+    assert arguments[1].slots == (Slot(0, SCRATCH, copy.nbytes), Slot(1, COUNTER, 4))
     assert [x[2] for x in maps] == [(3500, 30, 1), (64, 3500, 1), (64, 30, 1)]
     assert (maps[2][1], maps[2][4]) == (c_bytes, (128 // c_bytes, 64))
 

@@ -50,9 +50,9 @@ COUNTER_BYTES = 512
 
 
 def barrier_counter():
-    """Memory of the words that the blocks of one launch count at: the first at a grid-wide barrier, its lower 31 bits are
-    0 before the launch and after it (tile_scheduler.cuh), so are all bits of the others (wgmma_gemm.cuh). To be called
-    within ``temporaries``."""
+    """Memory of the words that the blocks of one launch count at. The lower 31 bits of the first, of a grid-wide
+    barrier (tile_scheduler.cuh), are 0 before the launch and after it; so are all bits of the others
+    (wgmma_gemm.cuh). To be called within ``temporaries``."""
     import cupy
 
     if not capturing():

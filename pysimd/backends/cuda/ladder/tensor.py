@@ -129,8 +129,8 @@ class Choice(NamedTuple):
 
 def choose(row: Rung, m: int, n: int, k: int, products: int, processors: int) -> Choice:
     """The choice of the shortest time among the blocks of a rung. The time is that of the waves of tiles at the block's
-    rate, or of the bytes of the operands, and with a split along k that of adding partial tiles. Products of a batch are
-    not split, so that all of them have the same bits."""
+    rate, or of the bytes of the operands, and with a split along k that of adding partial tiles. Products of a batch
+    are not split, so that all of them have the same bits."""
     panels = -(-k // row.bk)
     if row.splits_operands:
         panels = 2 * max(1, -(-panels // 2))  # tf32x3.cu takes two at a time
@@ -139,18 +139,18 @@ def choose(row: Rung, m: int, n: int, k: int, products: int, processors: int) ->
     for block in row.tensor_blocks:
         if m * n * k * products < block.least:
             continue
-        tiles = products * -(-m // (block.bm * block.cluster)) * -(-n // (block.bn * block.cluster_n))
-        units = processors // block.cluster_tiles
+        tiles = products * -(-m // (block.bm * block.cluster)) * -(-n // block.bn)
+        units = processors // block.cluster
         panel = 2e-6 * block.bm * block.bn * row.bk * processors / (block.rate or 1.0)
         if block.split == 1:
             time = LAUNCH_US + max(moved, -(-tiles // units) * panels * panel)
-            grid = (min(tiles, units) if block.persistent else tiles) * block.cluster_tiles
+            grid = (min(tiles, units) if block.persistent else tiles) * block.cluster
             choices.append(Choice(block, tiles, panels, 1, grid, time))
         elif products == 1:
             for parts in _parts(block, tiles, panels, units):
                 time = LAUNCH_US + max(moved, -(-panels // parts) * panel) + REDUCTION_US
                 time += WORKSPACE_US * (parts > block.split)
-                choices.append(Choice(block, tiles, panels, parts, tiles * parts * block.cluster_tiles, time))
+                choices.append(Choice(block, tiles, panels, parts, tiles * parts, time))
     return min(choices, key=lambda choice: choice.us)
 
 
@@ -164,7 +164,7 @@ def workspace_bytes(choice: Choice) -> int:
     """Of the partial tiles of clusters."""
     if choice.clusters == 1:
         return 0
-    return 4 * choice.tiles * choice.block.cluster_tiles * choice.clusters * choice.block.bm * choice.block.bn
+    return 4 * choice.tiles * choice.clusters * choice.block.bm * choice.block.bn
 
 
 def fields(gemm: Argument) -> dict[str, int]:
@@ -183,13 +183,9 @@ def _map(
     return tensor_maps.tensor_map(p[letter], size, extents, (ld * size, step * size), box, SWIZZLE)
 
 
-def _box(row: Rung, layout: str, rows: int, parts: int) -> tuple[int, int]:
-    """The box in which one of ``parts`` blocks of a cluster loads its part of a panel of ``rows`` rows (columns) of an
-    operand: 128 bytes of k by rows or, MN-major, 64 rows by k, of which a block loads all or a part (load_tile of
-    wgmma.cuh)."""
-    if layout.startswith("K_MAJOR"):
-        return row.bk, rows // parts
-    return 64, row.bk if rows // 64 % parts == 0 else row.bk // parts
+def _box(row: Rung, layout: str, rows: int) -> tuple[int, int]:
+    """128 bytes of k by ``rows`` rows (columns) of an operand or, MN-major, 64 rows by k."""
+    return (row.bk, rows) if layout.startswith("K_MAJOR") else (64, row.bk)
 
 
 def _with_map_c(gemm: Argument, maps: tuple, products: int, c_bytes: int) -> tuple[Argument, tuple[Argument, ...]]:
@@ -255,11 +251,10 @@ class Packed:
         edge = 32 if self.parts == 2 else 64
         return self.products * -(-self.rows // edge) * -(-self.k // edge)
 
-    def tensor_map(self, rows: int, parts: int) -> Argument:
-        """For panels of ``rows`` rows (columns), of which each of ``parts`` blocks loads a part."""
+    def tensor_map(self, rows: int) -> Argument:
         extents = (self.length, self.lines, self.parts * self.products)
         steps = (self.size * self.pitch, self.size * self.pitch * self.lines)
-        box = _box(self.row, self.layout, rows, parts)
+        box = _box(self.row, self.layout, rows)
         made = tensor_maps.tensor_map(tensor_maps.ANYWHERE, self.size, extents, steps, box, SWIZZLE)
         return _map_argument(made, self.slot)
 
@@ -279,18 +274,15 @@ def arguments(
     arguments of the launch that multiplies: the Gemm, a Schedule, and the tensor maps of A and B, and of C for a rung
     that stores by one. ``c_bytes`` is the size of an element of C."""
     p, block, packed, maps, offset = fields(gemm), choice.block, [], [], 0
-    operands = (
-        ("a", layouts[0], p["m"], block.bm, block.cluster_n),
-        ("b", layouts[1], p["n"], block.bn, block.cluster),
-    )
-    for slot, (letter, layout, rows, panel_rows, parts) in zip(gemm.slots, operands, strict=False):
+    operands = (("a", layouts[0], p["m"], block.bm), ("b", layouts[1], p["n"], block.bn // block.cluster))
+    for slot, (letter, layout, rows, box_rows) in zip(gemm.slots, operands, strict=False):
         if row.splits_operands or not _readable(p, letter, layout, rows, row, products):
             made = Packed(row, p, letter, rows, layout, products, slot, offset)
             offset += made.nbytes
             packed.append((layout, made))
-            maps.append(made.tensor_map(panel_rows, parts))
+            maps.append(made.tensor_map(box_rows))
         else:
-            box = _box(row, layout, panel_rows, parts)
+            box = _box(row, layout, box_rows)
             maps.append(_map_argument(_map(p, letter, layout, rows, products, box, row), slot))
     schedule = gemm_blocks.fields(row.types, choice.tiles, choice.panels, 0, choice.grid, GROUP // block.cluster)
     workspace = [Slot(0, SCRATCH, offset), Slot(1, COUNTER, 4)] if choice.clusters > 1 else []
