@@ -83,13 +83,12 @@ struct Panels {
     }
 
     template <class Store>
-    __device__ __forceinline__ static void consume(ClusterScheduler<Shape> scheduler, const Schedule& s, u32 group,
-                                                   Pipeline& pipeline, const Store& store) {
-        WorkTile work;
-        while (scheduler.next(s, work)) {
+    __device__ __forceinline__ static void consume(ClusterTiles<Panels>& tiles, u32 group, Pipeline& pipeline,
+                                                   const Store& store) {
+        for (; tiles.left(); tiles.next()) {
             Acc acc[BN / 2];
-            multiply(work.count, group, pipeline, acc);
-            store(work, acc);
+            multiply(tiles.count, group, pipeline, acc);
+            store(tiles, acc);
         }
     }
 };
