@@ -171,6 +171,15 @@ class Rung:
 
 
 # fmt: off
+_SIXTEEN_BIT = (
+    TensorBlock(128, 256, stages=4, threads=384, cluster=2, persistent=True, rate=830),
+    TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=810),
+    TensorBlock(128, 192, stages=4, threads=384, persistent=True, rate=810),
+    TensorBlock(128, 128, stages=6, threads=384, persistent=True, rate=800),
+    TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=580),
+    TensorBlock(128, 128, stages=5, threads=384, split=4, persistent=True, rate=800),
+    *(TensorBlock(128, 64, stages=8, threads=384, split=split, persistent=True, rate=580) for split in (8, 4, 2)),
+)
 RUNGS = (
     Rung("S0", "naive_uncoalesced", bm=32, bn=32, bk=None, tm=1, tn=1, threads=1024,
          new="one thread per element of C; the lanes of a warp access different rows: uncoalesced",
@@ -274,10 +283,7 @@ RUNGS = (
          covers=(), entry="{name}<{a}, {b}, {bn}, {stages}>"),
     Rung("T8", "bf16_best", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
          types="bf16f32",
-         tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=690),
-                        TensorBlock(128, 192, stages=4, threads=384, persistent=True, rate=640),
-                        TensorBlock(128, 128, stages=6, threads=384, persistent=True, rate=480),
-                        TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=345)),
+         tensor_blocks=_SIXTEEN_BIT,
          split_k=True, pads_operands=True, narrow="ToBf16", stores_by_tma=True,
          new="block tile and split along k chosen from the shape; C of f32 or bf16",
          covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {boxes}, {cluster}, {split}, {result}>"),
@@ -294,16 +300,15 @@ RUNGS = (
                                     least=1 << 38),
                         TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=1510),
                         TensorBlock(128, 128, stages=6, threads=384, persistent=True, rate=1200),
-                        TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=789)),
+                        TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=789),
+                        TensorBlock(128, 64, stages=8, threads=384, split=8, persistent=True, rate=789),
+                        TensorBlock(128, 64, stages=8, threads=384, split=4, persistent=True, rate=789)),
          split_k=True, packs_operands=True, stores_by_tma=True,
          new="int8: 32 k a wgmma; operands that are not K-major are packed first",
          covers=(), entry="{name}<{bn}, {stages}, {boxes}, {cluster}, {split}>"),
     Rung("T11", "f16_best", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
          types="f16f32",
-         tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=690),
-                        TensorBlock(128, 192, stages=4, threads=384, persistent=True, rate=640),
-                        TensorBlock(128, 128, stages=6, threads=384, persistent=True, rate=480),
-                        TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=345)),
+         tensor_blocks=_SIXTEEN_BIT,
          split_k=True, pads_operands=True, narrow="ToF16", stores_by_tma=True,
          new="f16 as bf16_best; C of f32 or f16",
          covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {boxes}, {cluster}, {split}, {result}>"),

@@ -20,7 +20,7 @@ struct SplitTile {
     static constexpr u32 BYTES = SLICE * 16;
     static_assert(BLOCK_M % (8 * K) == 0, "slices have whole periods of the swizzle");
 
-    /* One thread, before this block arrives at the barrier of the cluster. */
+    /* One thread, before the blocks of the cluster meet. */
     __device__ static void init(u32 received) {
         mbarrier_init(received, 1);
         fence_mbarrier_init();
@@ -37,16 +37,15 @@ struct SplitTile {
     }
 
     /* Epilogue of the consumers of a block. `panels` have been loaded and are overwritten, `buffer` is free. */
-    __device__ __forceinline__ static void add(const Gemm& p, const Schedule& s, int tile, u32 product, int first_row,
-                                               int first_column, TilePart part, u32 panels, u32 buffer, u32 received,
-                                               const Partial (&acc)[BN / 2]) {
+    __device__ __forceinline__ static void add(const Gemm& p, const Schedule& s, int tile, TilePart part, u32 panels,
+                                               u32 buffer, u32 received, const Partial (&acc)[BN / 2]) {
         __shared__ u32 arrived;
         u32 rank = part.index % K, clusters = part.count / K;
         exchange(panels, buffer, received, rank, acc);
-        TileCoordinates t = {product, (u32)first_row, (u32)first_column};
+        TileCoordinates t = tile_coordinates<BLOCK_M, BN>(p, s, tile);
         u32 slice = tile * K + rank;
         uint4* partials = (uint4*)s.workspace + (i64)slice * clusters * SLICE;
-#pragma unroll 1 /* instructions are executed once, and their cache is cold */
+#pragma unroll
         for (int v = threadIdx.x; v < SLICE; v += CONSUMERS) {
             Partial sum[4] = {};
             int row = v / ROW, column = v % ROW * 4;
@@ -91,7 +90,7 @@ struct SplitTile {
     }
 
     __device__ static void store(const Gemm& p, const TileCoordinates& t, int e, const Partial (&sum)[4]) {
-        i64 i = (i64)t.row + e / ROW, j = (i64)t.column + e % ROW * 4;
+        i64 i = (i64)t.row * BLOCK_M + e / ROW, j = (i64)t.column * BN + e % ROW * 4;
         if (i >= p.m || j >= p.n) return;
         Out* c = (Out*)p.c + t.product * p.c_batch + i * p.ldc + j;
         const Out* c0 = p.c0 ? (const Out*)p.c0 + t.product * p.c0_batch + i * p.c0_rs + j * p.c0_cs : nullptr;

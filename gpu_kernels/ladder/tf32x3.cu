@@ -106,8 +106,8 @@ struct SplitTf32 {
     /* Two panels an iteration, and no wgmma in flight from one iteration to the next: accumulators in flight must keep
      * their registers, or the compiler waits after every wgmma. Meanwhile the other warpgroup uses the tensor cores. */
     template <class Store>
-    __device__ __forceinline__ static void consume(ClusterTiles<SplitTf32>& tiles, u32 group, Pipeline& pipeline,
-                                                   const Store& store) {
+    __device__ __forceinline__ static void consume(ClusterScheduler<Shape> scheduler, const Schedule& s, u32 group,
+                                                   Pipeline& pipeline, const Store& store) {
         u32 oldest = 0;
         auto add = [&](float(&acc)[BN / 2], float(&panel_acc)[BN / 2]) {
             wgmma_completed(panel_acc);
@@ -115,10 +115,11 @@ struct SplitTf32 {
             if (++oldest == STAGES) oldest = 0;
             unrolled<0, BN / 2>([&](int i) { acc[i] = multiply_add(1.0f, panel_acc[i], acc[i]); });
         };
-        for (; tiles.left(); tiles.next()) {
+        WorkTile work;
+        while (scheduler.next(s, work)) {
             float acc[BN / 2] = {}, even[BN / 2], odd[BN / 2];
 #pragma unroll 1
-            for (int n = 0; n < tiles.count; n += 2) {
+            for (int n = 0; n < work.count; n += 2) {
                 multiply_panel(group, pipeline, even);
                 multiply_panel(group, pipeline, odd);
                 wgmma_wait<1>();
@@ -126,7 +127,7 @@ struct SplitTf32 {
                 wgmma_wait<0>();
                 add(acc, odd);
             }
-            store(tiles, acc);
+            store(work, acc);
         }
     }
 };

@@ -17,13 +17,17 @@ struct Cluster {
     static_assert(M == 1 || K == 1, "");
 };
 
-/* Barrier `id` of COUNT threads of the block. */
+/* Barrier `id` of the first COUNT threads of the block: `arrive` does not wait. */
 template <int COUNT>
 __device__ inline void named_barrier(int id) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(COUNT) : "memory");
 }
+template <int COUNT>
+__device__ inline void named_barrier_arrive(int id) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(id), "n"(COUNT) : "memory");
+}
 /* Barriers 1 and 2 are those of the consumer warpgroups. */
-constexpr int CONSUMER_BARRIER = 3;
+constexpr int OPEN_BARRIER = 3, CONSUMER_BARRIER = 4;
 
 /* Register reallocation: of 504 registers for one thread of each of the three warpgroups, the consumers' accumulators
  * take most. */
@@ -38,10 +42,11 @@ struct TmaPipeline {
     static constexpr int STAGES = STAGES_;
     u32 panels, full, empty, stage = 0, phase = 0;
 
-    /* There are 2 * STAGES `barriers`, which thread 0 initialises. */
+    /* All threads of the cluster call; there are 2 * STAGES `barriers`. Unless it loads to other blocks, the producer
+     * does not wait for the consumers. */
     __device__ TmaPipeline(u32* memory, u64* barriers) {
         panels = shared_address(memory) + 1023 & ~1023, full = shared_address(barriers), empty = full + 8 * STAGES;
-        if (threadIdx.x == 0) {
+        if (threadIdx.x == CONSUMERS) {
 #pragma unroll
             for (int i = 0; i < STAGES; ++i) {
                 mbarrier_init(full + 8 * i, 1);
@@ -49,11 +54,10 @@ struct TmaPipeline {
             }
             fence_mbarrier_init();
         }
-    }
-    /* All threads: the barriers have been initialised. */
-    __device__ void open() const {
+        __syncwarp();
         if constexpr (Shape::M > 1) cluster_arrive(), cluster_wait();
-        else __syncthreads();
+        else if (threadIdx.x < CONSUMERS) named_barrier<CONSUMERS + 32>(OPEN_BARRIER);
+        else if (threadIdx.x < CONSUMERS + 32) named_barrier_arrive<CONSUMERS + 32>(OPEN_BARRIER);
     }
     __device__ u32 panel() const { return panels + stage * BYTES; }
     __device__ u32 end() const { return panels + STAGES * BYTES; }

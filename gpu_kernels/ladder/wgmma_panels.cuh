@@ -45,6 +45,7 @@ template <class Mma, int BN_, int STAGES, class Shape_>
 struct Panels {
     static constexpr int BN = BN_;
     static constexpr int A_BYTES = BLOCK_M * 128, B_BYTES = BN * 128;
+    static_assert(k_major(Mma::B) || BN / Shape_::M % 64 == 0, "boxes of an MN-major B are 64 columns wide");
     typedef Shape_ Shape;
     typedef TmaPipeline<STAGES, A_BYTES + B_BYTES, Shape> Pipeline;
     typedef typename Mma::Acc Acc;
@@ -83,12 +84,13 @@ struct Panels {
     }
 
     template <class Store>
-    __device__ __forceinline__ static void consume(ClusterTiles<Panels>& tiles, u32 group, Pipeline& pipeline,
-                                                   const Store& store) {
-        for (; tiles.left(); tiles.next()) {
+    __device__ __forceinline__ static void consume(ClusterScheduler<Shape> scheduler, const Schedule& s, u32 group,
+                                                   Pipeline& pipeline, const Store& store) {
+        WorkTile work;
+        while (scheduler.next(s, work)) {
             Acc acc[BN / 2];
-            multiply(tiles.count, group, pipeline, acc);
-            store(tiles, acc);
+            multiply(work.count, group, pipeline, acc);
+            store(work, acc);
         }
     }
 };

@@ -94,9 +94,13 @@ def _map_argument(made: np.ndarray, slot: Slot) -> Argument:
     return Argument(made.view(np.int64), (slot,), tensor_maps.replace_address)
 
 
-LAUNCH_US, REDUCTION_US, WORKSPACE_US, BYTES_PER_US = 3.0, 1.5, 2.0, 4.0e6
+LAUNCH_US, REDUCTION_US, WORKSPACE_US, BYTES_PER_US = 4.6, 1.5, 4.2, 4.0e6
 """Of an H200: microseconds of a launch without its multiply-adds, of the addition of partial tiles within a cluster and
 of that of several clusters; bytes of operands that the device moves in a microsecond."""
+
+CLUSTERS = {1: 132, 2: 66, 4: 30, 8: 15}
+"""Clusters of so many blocks that an H200 runs at a time (cuOccupancyMaxActiveClusters): a cluster stays within a graphics
+processing cluster, not all of whose multiprocessors are there."""
 
 LEAST = 4
 """Panels of a part of a split tile, at least."""
@@ -140,23 +144,24 @@ def choose(row: Rung, m: int, n: int, k: int, products: int, processors: int) ->
         if m * n * k * products < block.least:
             continue
         tiles = products * -(-m // (block.bm * block.cluster)) * -(-n // block.bn)
-        units = processors // block.cluster
+        units = CLUSTERS[block.cluster] * processors // CLUSTERS[1]
         panel = 2e-6 * block.bm * block.bn * row.bk * processors / (block.rate or 1.0)
         if block.split == 1:
             time = LAUNCH_US + max(moved, -(-tiles // units) * panels * panel)
             grid = (min(tiles, units) if block.persistent else tiles) * block.cluster
             choices.append(Choice(block, tiles, panels, 1, grid, time))
         elif products == 1:
-            for parts in _parts(block, tiles, panels, units):
+            for parts in _parts(block, tiles, panels, processors):
                 time = LAUNCH_US + max(moved, -(-panels // parts) * panel) + REDUCTION_US
                 time += WORKSPACE_US * (parts > block.split)
                 choices.append(Choice(block, tiles, panels, parts, tiles * parts, time))
     return min(choices, key=lambda choice: choice.us)
 
 
-def _parts(block: TensorBlock, tiles: int, panels: int, units: int) -> Iterator[int]:
+def _parts(block: TensorBlock, tiles: int, panels: int, processors: int) -> Iterator[int]:
     """In how many parts a tile may be split: all of them run at the same time."""
-    most = min(units // tiles, panels // LEAST)
+    clusters = CLUSTERS[block.split] * processors // CLUSTERS[1]
+    most = min(clusters // tiles * block.split, panels // LEAST)
     yield from range(block.split, most + 1, block.split)
 
 
