@@ -68,7 +68,6 @@ class TensorBlock:
         bm, bn: its tile of C.
         stages: panels in shared memory.
         threads: of the block.
-        boxes: boxes of C that a warpgroup has in shared memory, where TMA stores it.
         cluster: blocks of a cluster, which share panels of B: their tiles are one below the other.
         split: blocks of a cluster that a tile is split among, along k.
         persistent: the grid has as many blocks as the device has multiprocessors, and a block computes several tiles.
@@ -80,12 +79,12 @@ class TensorBlock:
     bn: int
     stages: int
     threads: int
-    boxes: int = 2
     cluster: int = 1
     split: int = 1
     persistent: bool = False
     rate: float = 0.0
     least: int = 0
+
 
 @dataclass(frozen=True)
 class Rung:
@@ -286,7 +285,7 @@ RUNGS = (
          tensor_blocks=_SIXTEEN_BIT,
          split_k=True, pads_operands=True, narrow="ToBf16", stores_by_tma=True,
          new="block tile and split along k chosen from the shape; C of f32 or bf16",
-         covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {boxes}, {cluster}, {split}, {result}>"),
+         covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {cluster}, {split}, {result}>"),
     Rung("T9", "tf32x3", bm=128, bn=128, bk=32, tm=64, tn=128, lanes=128, threads=256, requires="sm_90a",
          tensor_blocks=(TensorBlock(128, 128, stages=3, threads=384, cluster=2, persistent=True, rate=110),
                         TensorBlock(128, 128, stages=3, threads=384, persistent=True, rate=100)),
@@ -305,13 +304,13 @@ RUNGS = (
                         TensorBlock(128, 64, stages=8, threads=384, split=4, persistent=True, rate=789)),
          split_k=True, packs_operands=True, stores_by_tma=True,
          new="int8: 32 k a wgmma; operands that are not K-major are packed first",
-         covers=(), entry="{name}<{bn}, {stages}, {boxes}, {cluster}, {split}>"),
+         covers=(), entry="{name}<{bn}, {stages}, {cluster}, {split}>"),
     Rung("T11", "f16_best", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
          types="f16f32",
          tensor_blocks=_SIXTEEN_BIT,
          split_k=True, pads_operands=True, narrow="ToF16", stores_by_tma=True,
          new="f16 as bf16_best; C of f32 or f16",
-         covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {boxes}, {cluster}, {split}, {result}>"),
+         covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {cluster}, {split}, {result}>"),
 )
 # fmt: on
 BY_NAME = {row.name: row for row in RUNGS}
@@ -342,7 +341,7 @@ def entry(
     if row.tensor_blocks:
         x = block or row.tensor_blocks[0]
         result = row.narrow if narrow else "ToF32"
-        shape = {"bn": x.bn, "stages": x.stages, "boxes": x.boxes, "cluster": x.cluster, "split": x.split}
+        shape = {"bn": x.bn, "stages": x.stages, "cluster": x.cluster, "split": x.split}
         return row.entry.format(name=row.name, a=a, b=b, result=result, **shape)
     if row.blocks:
         x = block or row.blocks[0]
@@ -361,10 +360,6 @@ def pack_entry(row: Rung, layout: str) -> str:
     return f"{row.name}_{'split' if row.splits_operands else 'pack'}<{layout}>"
 
 
-_BOX_BYTES = 64 * 128
-"""Of a box of C (wgmma.cuh)."""
-
-
 def dynamic_shared_bytes(row: Rung, a: str, b: str, block: Block | TensorBlock | None = None) -> int:
     """Dynamic shared memory of an instance in bytes: its panels, and the boxes of C for TMA stores or the slices of
     partial tiles; 0 where it has only static shared memory."""
@@ -372,7 +367,7 @@ def dynamic_shared_bytes(row: Rung, a: str, b: str, block: Block | TensorBlock |
         x = block or row.tensor_blocks[0]  # aligned to 1 KiB
         panels = x.stages * row.bk * (x.bm + x.bn) * row.panel_bytes
         slices = 4 * x.bm * x.bn * (x.split - 1) // x.split
-        return 1024 + panels + (max(2 * x.boxes * _BOX_BYTES, slices) if row.stores_by_tma else 0)
+        return 1024 + panels + (max(32 << 10, slices) if row.stores_by_tma else 0)
     if not row.stages and not row.blocks:
         return 0
     if row.line_pad is not None:

@@ -165,7 +165,7 @@ __device__ inline void store_warpgroup_tile(const Gemm& p, u32 product, i64 i, i
     }
 }
 
-constexpr int STORE_BYTES = 64 * 128; /* of a box of C: 64 rows by 128 bytes */
+constexpr int STORE_BYTES = 64 * 128, STORE_BOXES = 2; /* boxes of C, 64 rows by 128 bytes; two a warpgroup */
 
 /* Gemm::c_vector where map_c describes C: rows start at multiples of 16 bytes, and there is no C0. */
 constexpr i64 C_BY_TMA = 2;
@@ -185,8 +185,8 @@ __device__ inline void store_matrices(u32 to, const u32 (&pairs)[4]) {
 }
 
 /* The same through shared memory: a TMA store writes whole 128-byte lines of one box while the next box is written to
- * shared memory, and drops what lies outside C. `boxes` are the BOXES of this warpgroup. */
-template <class T, int N, int BOXES>
+ * shared memory, and drops what lies outside C. `boxes` are this warpgroup's. */
+template <class T, int N>
 __device__ inline void store_warpgroup_tile_tma(const Gemm& p, const TensorMap& map_c, u32 boxes, int product, int i,
                                                 int j, const typename T::Partial (&d)[N / 2]) {
     constexpr int SIZE = sizeof(typename T::Out), COLUMNS = 128 / SIZE; /* of a box */
@@ -194,8 +194,8 @@ __device__ inline void store_warpgroup_tile_tma(const Gemm& p, const TensorMap& 
     auto warpgroup_barrier = [] { asm volatile("bar.sync %0, 128;" ::"r"(1 + threadIdx.x / 128) : "memory"); };
 #pragma unroll
     for (int box = 0; box < N / COLUMNS; ++box) {
-        u32 to = boxes + box % BOXES * STORE_BYTES;
-        if (thread == 0) tma_store_wait<BOXES - 1>();
+        u32 to = boxes + box % STORE_BOXES * STORE_BYTES;
+        if (thread == 0) tma_store_wait<STORE_BOXES - 1>();
         warpgroup_barrier();
         /* 16-byte chunks of a row are permuted by the row (128-byte swizzle). */
         if constexpr (SIZE == 2) {

@@ -209,9 +209,9 @@ def test_what_lies_along_its_rows(a, expected):
     ("name", "size", "tile", "cluster"),
     [
         ("bf16_best", 1024, 64, 1),
-        ("bf16_best", 2048, 256, 1),
+        ("bf16_best", 2048, 256, 2),
         ("bf16_best", 3072, 192, 1),
-        ("bf16_best", 8192, 256, 1),
+        ("bf16_best", 8192, 256, 2),
         ("i8_wgmma", 4096, 256, 1),
         ("i8_wgmma", 8192, 256, 2),
     ],

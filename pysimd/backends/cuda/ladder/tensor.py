@@ -94,13 +94,14 @@ def _map_argument(made: np.ndarray, slot: Slot) -> Argument:
     return Argument(made.view(np.int64), (slot,), tensor_maps.replace_address)
 
 
-LAUNCH_US, REDUCTION_US, WORKSPACE_US, BYTES_PER_US = 4.6, 1.5, 4.2, 4.0e6
+LAUNCH_US, REDUCTION_US, WORKSPACE_US, BYTES_PER_US, SLICE_BYTES_PER_US = 4.6, 1.5, 4.0, 4.0e6, 1.1e5
 """Of an H200: microseconds of a launch without its multiply-adds, of the addition of partial tiles within a cluster and
-of that of several clusters; bytes of operands that the device moves in a microsecond."""
+of that of several clusters; bytes in a microsecond, of operands that the device moves, and of partial slices that
+a multiprocessor receives."""
 
 CLUSTERS = {1: 132, 2: 66, 4: 30, 8: 15}
-"""Clusters of so many blocks that an H200 runs at a time (cuOccupancyMaxActiveClusters): a cluster stays within a graphics
-processing cluster, not all of whose multiprocessors are there."""
+"""Clusters of so many blocks that an H200 runs at a time (cuOccupancyMaxActiveClusters): a cluster stays within a
+graphics processing cluster, not all of whose multiprocessors are there."""
 
 LEAST = 4
 """Panels of a part of a split tile, at least."""
@@ -133,8 +134,8 @@ class Choice(NamedTuple):
 
 def choose(row: Rung, m: int, n: int, k: int, products: int, processors: int) -> Choice:
     """The choice of the shortest time among the blocks of a rung. The time is that of the waves of tiles at the block's
-    rate, or of the bytes of the operands, and with a split along k that of adding partial tiles. Products of a batch
-    are not split, so that all of them have the same bits."""
+    rate, or of the bytes of the operands, and with a split along k that of adding partial tiles; of equal ones that
+    with most blocks. Products of a batch are not split, so that all of them have the same bits."""
     panels = -(-k // row.bk)
     if row.splits_operands:
         panels = 2 * max(1, -(-panels // 2))  # tf32x3.cu takes two at a time
@@ -153,9 +154,10 @@ def choose(row: Rung, m: int, n: int, k: int, products: int, processors: int) ->
         elif products == 1:
             for parts in _parts(block, tiles, panels, processors):
                 time = LAUNCH_US + max(moved, -(-panels // parts) * panel) + REDUCTION_US
-                time += WORKSPACE_US * (parts > block.split)
+                if parts > block.split:
+                    time += WORKSPACE_US + 4 * block.bm * block.bn / block.split**2 * parts / SLICE_BYTES_PER_US
                 choices.append(Choice(block, tiles, panels, parts, tiles * parts, time))
-    return min(choices, key=lambda choice: choice.us)
+    return min(choices, key=lambda choice: (choice.us, -choice.grid))
 
 
 def _parts(block: TensorBlock, tiles: int, panels: int, processors: int) -> Iterator[int]:
