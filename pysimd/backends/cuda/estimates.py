@@ -119,7 +119,8 @@ def f32_us(m: int, n: int, k: int) -> float:
 def unaligned_us(m: int, n: int, k: int) -> float:
     """Estimated time of ``f16_best`` and ``bf16_best`` with copies of the operands whose rows are not aligned."""
     choice = tensor.choose(ladder_table.BY_NAME["bf16_best"], m, n, k, 1, PROCESSORS)
-    stored = -(-choice.tiles // PROCESSORS) * choice.block.bm * choice.block.bn * 1e-4
+    waves = -(-choice.tiles * choice.block.cluster // PROCESSORS)
+    stored = waves * choice.block.bm * choice.block.bn * 1e-4
     copies = [elements for elements, length in ((m * k, k), (k * n, n)) if length % _ALIGNED]
     copied = 3.2 * len(copies) + 1.34e-6 * sum(copies)
-    return 1.5 + 1.19 * (choice.us - tensor.LAUNCH_US) + copied + (4.4 * (n % _ALIGNED != 0) + 0.7) * stored
+    return 3.0 + 1.48 * (choice.us - tensor.LAUNCH_US) + copied + (4.4 * (n % _ALIGNED != 0) + 0.4) * stored
