@@ -101,15 +101,15 @@ class Rung:
         wide: aligned operands are read 16 bytes at a time.
         wide_c: so are rows of C written.
         stages: panels in dynamic shared memory; 0 where shared memory is static.
-        line_pad: bytes of padding of a line of 16-bit elements in shared memory (f16_panel.cuh); None for packed
-            words (panel_loader.cuh).
+        line_pad: bytes of padding of a line in shared memory (f16_panel.cuh); None for packed words
+            (panel_loader.cuh).
         blocks: the block tiles of warp_specialized.cuh that it chooses from, first that of ``tm`` and ``tn``.
         tensor_blocks: the blocks of wgmma_gemm.cuh that it chooses from, first that of ``bm`` and ``bn``.
         split_k: tiles may be split along k (tile_scheduler.cuh).
         fused_fixup: where C is small, the same launch adds the partial tiles.
         loads_by_tma: panels are loaded by TMA, MN-major only: a K-major operand is transposed by a copy first.
         splits_operands: a first launch writes the two parts of each operand.
-        packs_operands: TMA reads K-major operands only; a first launch packs others.
+        packs_operands: aligned K-major operands are multiplied; a first launch packs others.
         pads_operands: a first launch copies operands whose rows TMA cannot read, and pads their rows.
         narrow: type of result.cuh by which C is stored where it has the operands' 16-bit type; empty if it cannot.
         stores_by_tma: C is stored by TMA.
@@ -158,7 +158,7 @@ class Rung:
 
     @property
     def panel_bytes(self) -> int:
-        """Of one k of one row of a panel that TMA loads: both parts of split operands."""
+        """Of one k of one row of a panel: both parts of split operands."""
         return 8 if self.splits_operands else 1 if self.types == "i8i32" else 2
 
     @property
@@ -304,6 +304,10 @@ RUNGS = (
          split_k=True, pads_operands=True, narrow="ToF16", stores_by_tma=True,
          new="f16 as bf16_best; C of f32 or f16",
          covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {result}>"),
+    Rung("T12", "i8_mma_sync", bm=128, bn=256, bk=64, tm=64, tn=64, lanes=32, threads=256, requires="sm_80",
+         types="i8i32", stages=4, line_pad=0, packs_operands=True,
+         new="int8 by mma.sync, for devices without wgmma: 32 k an instruction",
+         covers=(), wide_c=True, entry="{name}<{bk}, {stages}>"),
 )
 # fmt: on
 BY_NAME = {row.name: row for row in RUNGS}
@@ -339,7 +343,8 @@ def entry(
         x = block or row.blocks[0]
         name = f"{row.name}_fused_fixup" if fused_fixup else row.name
         return f"{name}<{a}, {b}, {x.mr}, {x.nr}, {x.warps_m}, {x.warps_n}, {x.lanes_m}, {x.lanes_n}, {x.stages}>"
-    return row.entry.format(name=row.name, a=a, b=b, bm=row.bm, bn=row.bn, bk=row.bk, tm=row.tm, tn=row.tn)
+    sizes = {"bm": row.bm, "bn": row.bn, "bk": row.bk, "tm": row.tm, "tn": row.tn, "stages": row.stages}
+    return row.entry.format(name=row.name, a=a, b=b, **sizes)
 
 
 def fixup_entry(row: Rung, block: Block | TensorBlock, narrow: bool = False) -> str:
@@ -364,7 +369,7 @@ def dynamic_shared_bytes(row: Rung, a: str, b: str, block: Block | TensorBlock |
     if row.line_pad is not None:
         panels = ((row.bm, a), (row.bn, b))
         lines = ((r, row.bk) if layout.startswith("K_MAJOR") else (row.bk, r) for r, layout in panels)
-        return row.stages * sum(count * (2 * length + row.line_pad) for count, length in lines)
+        return row.stages * sum(count * (row.panel_bytes * length + row.line_pad) for count, length in lines)
     x = block or (row.blocks[0] if row.blocks else row)
     rows = x.bm + x.bn + sum(4 for layout in (a, b) if layout.startswith("K_MAJOR"))
     return x.stages * 8 * rows * 4  # 8 words of k, 4 bytes each

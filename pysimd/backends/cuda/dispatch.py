@@ -102,7 +102,7 @@ def _rungs(types: str, m: int, n: int, k: int, count: int) -> tuple[str, ...]:
     """The rungs for products too large for a batch of small ones, of which the first is taken that the device can run;
     none where cuBLAS is faster, or the only one."""
     if types == "i8i32":
-        return (*(("i8_wgmma",) if m * n * k >= _TENSOR_CORES_I8 else ()), "i8_dp4a_gemm")
+        return (*(("i8_wgmma", "i8_mma_sync") if m * n * k >= _TENSOR_CORES_I8 else ()), "i8_dp4a_gemm")
     if types not in _BEST:
         return ()
     if count == 1:
