@@ -6,7 +6,7 @@ template instance in ``gpu_kernels/ladder/<name>.cu``; ``{a}`` and ``{b}`` stand
 (gemm.cuh). Plain data: nothing here needs CuPy.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 DOCUMENTS = {
     "slides": "slides on row-major SGEMM, kernels sgemm0 to sgemv7",
@@ -27,7 +27,7 @@ class Block:
         warps_m, warps_n: the eight consumer warps, down and across the tile.
         lanes_m, lanes_n: the lanes of a warp, down and across its warp tile.
         stages: panels in shared memory.
-        rate: speed with large products on an H200, as a part of the peak; measured.
+        rate: words of k that it multiplies with large products on an H200, as a part of the peak of f32; measured.
         setmaxnreg: the accumulators need registers that the producers release, which only sm_90a can do.
     """
 
@@ -234,11 +234,11 @@ RUNGS = (
          new="TMA loads: one producer thread starts two box copies a panel",
          covers=(), wide_c=True),
     Rung("H1", "h2_gemm", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_80", types="f16",
-         blocks=(WIDE, SQUARE, SMALL), split_k=True,
+         blocks=(replace(WIDE, rate=0.80), replace(SQUARE, rate=0.66), replace(SMALL, rate=0.30)), split_k=True,
          new="f16 without tensor cores: HFMA2 on pairs along k",
          covers=(), wide=True, wide_c=True),
     Rung("I1", "i8_dp4a_gemm", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256, requires="sm_80", types="i8i32",
-         blocks=(SQUARE, SMALL), split_k=True,
+         blocks=(replace(SQUARE, rate=0.51), replace(SMALL, rate=0.21)), split_k=True,
          new="int8 without tensor cores: dp4a on groups of four along k",
          covers=(), wide=True, wide_c=True),
     Rung("T1", "wmma_naive", bm=32, bn=32, bk=None, tm=16, tn=16, lanes=32, threads=128, types="f16f32",

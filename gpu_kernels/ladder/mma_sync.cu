@@ -7,7 +7,7 @@
  * covers    nothing: beyond the documents
  * contract  gemm.cuh; any m, n, k, operands in either layout
  * tile      128 x 256 x 64, 64 x 64 a warp
- * regs      236 at most: 128 accumulators, 2 x 32 for fragments; local memory 0
+ * regs      234 at most: 128 accumulators, 2 x 32 for fragments; local memory 0
  * per k     2 HMMA.16816, 128 f16 from shared memory, 1/2 LDSM
  * ratio     64*64 / (64+64) = 32.00
  * rounding  products exact, sums of 16 k in the tensor core's own order and rounding; one for alpha, one for beta

@@ -38,7 +38,12 @@ LARGER = [
     if batched.fits_static(types, size, size, size) or arch >= 80
 ]
 MMA = [
-    pytest.param(table.BatchedMma(types, m, n, k, *tilings.mma_tiling(m, n, k), a, at, b, bt, whole), arch)
+    pytest.param(
+        table.BatchedMma(
+            types, m, n, k, *tilings.mma_tiling(m, n, k, 1 if types == "i8i32" else 2), a, at, b, bt, whole
+        ),
+        arch,
+    )
     for types, (m, n, k), a, at, b, bt, whole, arch in (
         ("f16", (32, 32, 32), "CONTIGUOUS", False, "CONTIGUOUS", False, True, 80),
         ("f16", (128, 128, 128), "CONTIGUOUS", False, "CONTIGUOUS", False, True, 90),
@@ -51,8 +56,8 @@ MMA = [
 ]
 NARROW = (table.Batched("bf16f32", 16, 16, 16, *tilings.tiling("f16", 16, 16, 16), narrow=True), 75)
 NARROW_MMA = (
-    (table.BatchedMma("bf16f32", 64, 64, 64, *tilings.mma_tiling(64, 64, 64), narrow=True), 80),
-    (table.BatchedMma("bf16f32", 33, 34, 36, *tilings.mma_tiling(33, 34, 36), narrow=True), 100),
+    (table.BatchedMma("bf16f32", 64, 64, 64, *tilings.mma_tiling(64, 64, 64, 2), narrow=True), 80),
+    (table.BatchedMma("bf16f32", 33, 34, 36, *tilings.mma_tiling(33, 34, 36, 2), narrow=True), 100),
 )
 BATCHED += [pytest.param(*NARROW, id="bf16-16-sm_75")]
 MMA += [pytest.param(*x) for x in NARROW_MMA]

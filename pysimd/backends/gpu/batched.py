@@ -66,7 +66,9 @@ def instance(types: str, operands: CallOperands, *, mma: bool = False) -> table.
     natural = tuple(s if length > 1 else 0 for s, length in ((n, m), (1, n)))
     whole = operands.strides[3] == natural and operands.contiguous(3) and operands.arrays[3].data.ptr % 16 == 0
     narrow = narrows(types, operands.sizes[3])
-    tile = tilings.mma_tiling(m, n, k) if mma else tilings.tiling("f16" if narrow else types, m, n, k)
+    tile = (
+        tilings.mma_tiling(m, n, k, operands.sizes[0]) if mma else tilings.tiling("f16" if narrow else types, m, n, k)
+    )
     made = table.BatchedMma if mma else table.Batched
     return made(types, m, n, k, *tile, sources[0], turned[0], sources[1], turned[1], whole, narrow)
 
