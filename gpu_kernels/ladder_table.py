@@ -6,6 +6,7 @@ template instance in ``gpu_kernels/ladder/<name>.cu``; ``{a}`` and ``{b}`` stand
 (gemm.cuh). Plain data: nothing here needs CuPy.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 DOCUMENTS = {
@@ -27,7 +28,7 @@ class Block:
         warps_m, warps_n: the eight consumer warps, down and across the tile.
         lanes_m, lanes_n: the lanes of a warp, down and across its warp tile.
         stages: panels in shared memory.
-        rate: words of k that it multiplies with large products on an H200, as a part of the peak of f32; measured.
+        rate: words that it multiplies with large products on an H200, as a part of the peak of f32; measured.
         setmaxnreg: the accumulators need registers that the producers release, which only sm_90a can do.
     """
 
@@ -58,6 +59,12 @@ SMALL = Block(4, 4, 4, 2, 4, 8, stages=12, rate=0.46)
 COLUMN = Block(8, 4, 8, 1, 8, 4, stages=8, rate=0.44)
 ROW = Block(4, 8, 1, 8, 4, 8, stages=8, rate=0.62)
 # fmt: on
+
+
+_INT8_RATES = {SQUARE: (0.51, 0.51, 0.12), SMALL: (0.42, 0.21, 0.20)}
+"""The same for int8: with K-major operands, with one that the producers transpose, and with operands of which none is
+loaded 16 bytes at a time. (A tile of 64 x 64 takes half as long to load as one of 128 x 128, with a quarter of the
+multiply-adds.)"""
 
 
 @dataclass(frozen=True)
@@ -238,7 +245,7 @@ RUNGS = (
          new="f16 without tensor cores: HFMA2 on pairs along k",
          covers=(), wide=True, wide_c=True),
     Rung("I1", "i8_dp4a_gemm", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256, requires="sm_80", types="i8i32",
-         blocks=(replace(SQUARE, rate=0.51), replace(SMALL, rate=0.21)), split_k=True,
+         blocks=(SQUARE, SMALL), split_k=True,
          new="int8 without tensor cores: dp4a on groups of four along k",
          covers=(), wide=True, wide_c=True),
     Rung("T1", "wmma_naive", bm=32, bn=32, bk=None, tm=16, tn=16, lanes=32, threads=128, types="f16f32",
@@ -323,6 +330,16 @@ def layouts(row: Rung) -> tuple[str, ...]:
     if row.loads_by_tma:
         return ("MN_MAJOR",)
     return LAYOUTS if row.wide else LAYOUTS[:2]
+
+
+def rates(row: Rung, blocks: Sequence[Block], a: str, b: str) -> list[float]:
+    """The rates of blocks of a rung. Those of int8 depend on the layouts of the operands: integers have the same bits
+    whatever the choice."""
+    if row.types != "i8i32":
+        return [block.rate for block in blocks]
+    vectors = any(layout.endswith("VEC4") for layout in (a, b))
+    transposed = any(layout.startswith("MN_MAJOR") for layout in (a, b))
+    return [_INT8_RATES[block][1 if transposed and vectors else 0 if vectors else 2] for block in blocks]
 
 
 def entry(

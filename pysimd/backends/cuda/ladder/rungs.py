@@ -198,7 +198,9 @@ def _persistent(
     adds the partial tiles, or the blocks do."""
     device = current_device()
     group = {"f32": 1, "f16": 2, "i8i32": 4}[row.types]
-    choice = schedule.choose(row, _blocks(row, device), products, m, n, k, group, multiprocessors(device))
+    blocks = _blocks(row, device)
+    rates = ladder_table.rates(row, blocks, layout_a, layout_b)
+    choice = schedule.choose(row, blocks, products, m, n, k, group, multiprocessors(device), rates)
     block, area = choice.block, choice.block.bm * choice.block.bn
     function = _function(row.name, layout_a, layout_b, device, block, choice.fused_fixup)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
