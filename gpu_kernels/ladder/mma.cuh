@@ -40,8 +40,8 @@ struct MmaS8 {
     }
 };
 
-/* The address that this lane passes to ldmatrix for fragment i of the rows from `row` on, at the 16 k from 16 * k on (of
- * int8 the 32 from 32 * k on), of a panel (f16_panel.cuh). first() is called once; at() takes its result plus the
+/* The address that this lane passes to ldmatrix for fragment i of the rows from `row` on, at the 16 k from 16 * k on
+ * (of int8 the 32 from 32 * k on), of a panel (f16_panel.cuh). first() is called once; at() takes its result plus the
  * panel's address, a multiple of 128, so that the swizzle of the next fragment is one exclusive or. `row` is a multiple
  * of 64, i less than 4. */
 template <Side S, Layout L, class Place>

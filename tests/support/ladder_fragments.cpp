@@ -1,5 +1,5 @@
-// i8_mma_sync's panels and fragments on the host, a thread after the other: test_ladder_host.py puts the kernel's text in
-// the place of KERNEL. Prints what is wrong and exits with 1.
+// i8_mma_sync's panels and fragments on the host, a thread after the other: test_ladder_host.py puts the kernel's text
+// in the place of KERNEL. Prints what is wrong and exits with 1.
 #include <cstdio>
 #include <cstring>
 #include <set>
@@ -58,7 +58,10 @@ typedef FragmentAddress<SIDE_B, K_MAJOR_VEC4, PanelB::Place> FragmentB;
 /* Rows of int8, `pitch` bytes from one to the next, zeros from k on, as pack_rows leaves them. */
 static std::vector<signed char> operand(int rows, int k, int pitch, u32 seed) {
     std::vector<signed char> x(rows * pitch);
-    for (int i = 0; i < rows * k; ++i) x[i / k * pitch + i % k] = (signed char)((seed = seed * 1664525 + 1013904223) >> 24);
+    for (int i = 0; i < rows * k; ++i) {
+        seed = seed * 1664525 + 1013904223;
+        x[i / k * pitch + i % k] = (signed char)(seed >> 24);
+    }
     return x;
 }
 
