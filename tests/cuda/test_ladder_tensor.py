@@ -94,7 +94,8 @@ class TestMachineCode:
         loads = [x.name for x in code.instructions if x.name.startswith("UTMALDG.3D")]
         assert any(".MULTICAST" in name for name in loads) == (block.cluster > 1)
         assert loads
-        assert (code.count("UTMASTG.3D") > 0) == row.stores_by_tma
+        assert (code.count("UTMASTG.3D") > 0) == (row.stores_by_tma and block.split == 1)
+        assert (code.count("UBLKCP") > 0) == (block.split > 1)
         assert code.count("USETMAXREG") == (2 if block.threads > 128 else 0)
 
 
