@@ -237,23 +237,23 @@ def test_few_tiles_are_split_along_k(name, m, n, k):
 
 @pytest.mark.parametrize("narrow", [False, True])
 def test_rows_that_cannot_be_read_are_padded(narrow, monkeypatch):
-    """A lies along k in rows of 70 bytes, B in rows of 128; partial tiles lie behind the copy in scratch memory."""
+    """A lies along k in rows of 70008 bytes, B in rows of 128; partial tiles lie behind the copy in scratch memory."""
     maps = []
     monkeypatch.setattr(
         tensor_maps, "tensor_map", lambda *given: (maps.append(given), np.zeros(1, tensor_maps.TENSOR_MAP))[1]
     )
     row, c_bytes = ladder_table.BY_NAME["f16_best"], 2 if narrow else 4
-    given = {"a": 4096, "b": 8192, "c": 1 << 20, "m": 30, "n": 64, "k": 3500, "lda": 3500, "ldb": 64, "ldc": 64}
+    given = {"a": 4096, "b": 8192, "c": 1 << 20, "m": 30, "n": 64, "k": 35004, "lda": 35004, "ldb": 64, "ldc": 64}
     words = np.array([(given | {"c_vector": 1}).get(name, 0) for name in gemm_launches.FIELDS], np.int64)
     gemm = Argument(words, tuple(Slot(i, which) for i, which in ((0, A), (1, B), (3, C))))
-    choice = gemm_tensor.choose(row, 30, 64, 3500, 1, 132)
+    choice = gemm_tensor.choose(row, 30, 64, 35004, 1, 132)
     packed, scratch, arguments = gemm_tensor.arguments(choice, row, ("K_MAJOR", "MN_MAJOR"), 1, gemm, c_bytes)
     ((layout, copy),) = packed
-    assert (layout, copy.pitch, copy.nbytes) == ("K_MAJOR", 3504, -(-30 * 3504 * 2 // 256) * 256)
+    assert (layout, copy.pitch, copy.nbytes) == ("K_MAJOR", 35008, -(-30 * 35008 * 2 // 256) * 256)
     assert choice.clusters > 1
-    assert scratch == copy.nbytes + 4 * choice.parts // choice.block.split * choice.block.bm * choice.block.bn
+    assert scratch == copy.nbytes + 4 * choice.clusters * choice.block.bm * choice.block.bn
     assert arguments[1].slots == (Slot(0, SCRATCH, copy.nbytes), Slot(1, COUNTER, 4))
-    assert [x[2] for x in maps] == [(3500, 30, 1), (64, 3500, 1), (64, 30, 1)]
+    assert [x[2] for x in maps] == [(35004, 30, 1), (64, 35004, 1), (64, 30, 1)]
     assert (maps[2][1], maps[2][4]) == (c_bytes, (128 // c_bytes, 64))
 
 
