@@ -9,10 +9,10 @@
  *     for jr         a micro-panel of B, for L1
  *     for ir         a micro-tile of C: one call of the kernel
  *
- * For a kernel with tile registers a block of B is packed for L2. For each micro-panel of A, which stays in L1, a call of
- * the kernel computes a row of micro-tiles. 512 x 512 x 512 bfloat16 took 0.88 times as long on a Xeon as with the loops
- * above, and 1024 x 1024 x 1024 int8 0.67 times. Neither prefetching the next panel of B into L1 nor panels stored as
- * tiles of 1 KiB gained anything in either order.
+ * For a kernel with tile registers a block of B is packed for L2, and a call of the kernel computes a row of
+ * micro-tiles: A's micro-panel stays in L1, and those of B are loaded once each. On a Xeon 512 x 512 x 512 bfloat16
+ * took 0.9 times as long as with the loops above, 1024 x 1024 x 1024 int8 0.7 times. Blocks of B with fewer columns and more
+ * blocks of k, so that C's rows stay in L2, took 1.03 to 1.06 times as long at 1024 and 2048.
  *
  * With few rows B is not packed: see strip. Of a batch, each thread computes whole products where that leaves few
  * threads idle; otherwise all threads compute some products together, as if they were one: see team.
@@ -44,8 +44,7 @@ enum {
     HUGE_PAGE = 2 << 20,
     LARGE = 48 * 48 * 48,         /* multiply-adds from which on packing pays */
     MOST_COLUMNS = 8192,          /* of a block of B */
-    FEW_PANELS = 2,
-    TILED_PANELS = 16,            /* of a block of B for tile registers, before it has more than one block of k */
+    FEW_PANELS = 2,               /* for which a block of A is not worth packing, and tiles are computed by columns */
     PANELS_AT_A_TIME = 16,        /* micro-panels that are packed together, so that rows of B are read in long pieces */
     ITEMS_A_THREAD = 4,           /* parts of a block that threads take in turn, for their times differ */
     PARTS_A_THREAD = 16,          /* the same of a batch */
@@ -80,8 +79,9 @@ static int64_t step_of_k(const pysimd_kernel *kernel)
 }
 
 /* The longest block of k: a micro-panel of B, kc rows of nr columns, is as large as L1. Half of that keeps the whole
- * micro-panel in L1, but accumulates into C twice as often: 1024 x 1024 x 1024 took 1.04 times as long on a Zen 3. Of
- * kernels with tile registers, A's micro-panel fills two thirds of L1: each panel of B is loaded only once next to it. */
+ * micro-panel in L1, but accumulates into C twice as often: 1024 x 1024 x 1024 took 1.04 times as long on a Zen 3. With
+ * tile registers A's micro-panel stays in L1 and is two thirds of it; with four thirds 1024 and 2048 bfloat16 took 1.02
+ * and 1.05 times as long (Xeon). */
 static int64_t longest_block(const pysimd_kernel *kernel)
 {
     enum { SHORTEST = 64 };
@@ -117,9 +117,9 @@ static int starts_on_lines(const pysimd_kernel *kernel, const pysimd_product *q)
     return offsets % CACHE_LINE == 0;
 }
 
-/* A is packed unless the kernel can read it in rows and so few columns use it that packing takes longer. A tile register
- * loads rows as fast from A itself where each is in one cache line: 256 to 1024 columns took 0.87 to 0.95 times as long,
- * and 1.03 to 1.15 times from rows in two lines each (Xeon). */
+/* A is packed unless the kernel can read it in rows and so few columns use it that packing takes longer. A tile
+ * register loads A's own rows as fast if each is in one cache line: 256 to 1024 columns took 0.87 to 0.96 times as
+ * long, and up to 1.15 times from rows that are in two lines (Xeon). */
 static int reads_a_in_place(const pysimd_kernel *kernel, const pysimd_product *q, int64_t panels, int64_t k_blocks)
 {
     enum { SOME = 12 };
@@ -138,7 +138,7 @@ static int takes_strips(const pysimd_kernel *kernel, const pysimd_product *q)
            pysimd_reads_b(kernel, q->rs_b, q->cs_b) && q->m <= 2 * kernel->mr && q->n >= 4 * kernel->nr;
 }
 
-/* Bytes of blocks of B that threads read at the same time. */
+/* Bytes of blocks of B that threads read at the same time. Tile registers read each panel once for 32 rows: from L2. */
 static int64_t bytes_of_b(const pysimd_kernel *kernel)
 {
     if (kernel->k_tile) return pysimd_caches().l2 * 5 / 8;
@@ -164,9 +164,7 @@ static plan plan_of(const pysimd_kernel *kernel, const pysimd_product *product)
     /* A cache line more than a power of two: rows of B are written to many micro-panels at a time. */
     p.panel_bytes = multiple(pysimd_panel_of_b(kernel, p.kc, kernel->nr).bytes, CACHE_LINE) + CACHE_LINE;
     const int64_t budget = bytes_of_b(kernel) / p.panel_bytes; /* in micro-panels */
-    /* Blocks of k that are in a block of B at least: the rows of C that a thread computes are then in L2 for all of them. */
-    const int64_t deep = kernel->k_tile ? most(least(p.k_blocks, budget / TILED_PANELS), 1) : 1;
-    const int64_t columns = least(least(p.panels, quotient(MOST_COLUMNS, kernel->nr)), most(budget / deep, 1));
+    const int64_t columns = least(least(p.panels, quotient(MOST_COLUMNS, kernel->nr)), most(budget, 1));
     p.block_panels = equal_parts(p.panels, columns, 1);
     p.block_ks = equal_parts(p.k_blocks, least(p.k_blocks, most(budget / p.block_panels, 1)), 1);
     p.b_bytes = p.block_panels * p.block_ks * p.panel_bytes;
@@ -341,8 +339,8 @@ static void prefetch_tile(const char *c, int64_t rows, int64_t row_bytes, int64_
 }
 
 /* A block of A times one of B, both as the kernel reads them: rows of C from c on. With tile registers a call computes
- * a row or a column of whole micro-tiles, of which each is written to C while the next is multiplied (tdp.h), unless C is
- * scaled; their prefetch is the kernel's, too. `last`: no call follows that may use the registers as they are. */
+ * a row or a column of whole micro-tiles, of which each is written to C while the next is multiplied (tdp.h), unless C
+ * is scaled; their prefetch is the kernel's, too. `last`: no call follows that may use the registers as they are. */
 static void micro_tiles(const plan *p, int64_t rows, const pysimd_staged *a, int64_t columns, const char *b, char *c,
                         k_block k, pysimd_shape *before, int last)
 {

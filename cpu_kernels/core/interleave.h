@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* to[j*panel_bytes + (g*32 + i)*4 ...] holds the four bytes of group g of column 32*j + i, for all g < groups; rows of B are
- * `row` bytes apart. Returns how many of the panels that is, from the first on: all, or an even number. */
+/* to[j*panel_bytes + (g*32 + i)*4 ...] holds the four bytes of group g of column 32*j + i, for all g < groups; rows of
+ * B are `row` bytes apart. Returns how many of the panels that is, from the first on: all, or an even number. */
 typedef int64_t pysimd_interleave_fn(int64_t groups, int64_t panels, const char *b, int64_t row, char *to,
                                      int64_t panel_bytes);
 
