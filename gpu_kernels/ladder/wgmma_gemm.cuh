@@ -14,13 +14,13 @@
  * memory, a slice of rows each (split_tile.cuh).
  *
  * Of the 10650 cycles of a block at 1024 (bf16, tiles of 128 x 64, an H200) 1000 precede the first load, 1900 more the
- * first panel; a panel takes 400, of which a multiprocessor needs 384 to receive its 24 KiB; 1300 are the epilogue. Tried
- * without gain: clusters of 2 x 2 tiles, of which the device runs 30 and not 33; clusters that share A (9.0 us, single
- * blocks 8.5, with a last barrier that ordered memory); tiles of 128 x 128 split along k by clusters of 2 (10.4 us); a
- * lead of two panels for one warpgroup, so that one stores while the other multiplies (26.1 us at 2048, without 26.0: they
- * are level again after a few panels); three stages and room for a whole tile of C (180.7 us at 4096, 180.6 with four).
- * To multiply the last panels by halves of the columns, and store the left half meanwhile, was not run: in most instances
- * of the forms tried the compiler waits after every wgmma.
+ * first panel; a panel takes 400, of which a multiprocessor needs 384 to receive its 24 KiB; 1300 are the epilogue.
+ * Tried without gain: clusters of 2 x 2 tiles, of which the device runs 30 and not 33; clusters that share A (9.0 us,
+ * single blocks 8.5, with a last barrier that ordered memory); tiles of 128 x 128 split along k by clusters of 2 (10.4
+ * us); a lead of two panels for one warpgroup, so that one stores while the other multiplies (26.1 us at 2048, without
+ * 26.0: they are level again after a few panels); three stages and room for a whole tile of C (180.7 us at 4096, 180.6
+ * with four). To multiply the last panels by halves of the columns, and store the left half meanwhile, was not run: in
+ * most instances of the forms tried the compiler waits after every wgmma.
  */
 #include "tma_pipeline.cuh"
 #include "split_tile.cuh"
@@ -34,7 +34,9 @@ struct ClusterScheduler {
 
     __device__ ClusterScheduler(const Schedule& s) {
         tile = blockIdx.x / Shape::M;
-        if constexpr (Shape::K > 1) part.count = gridDim.x / (u32)s.tiles, part.index = tile % part.count, tile /= part.count;
+        if constexpr (Shape::K > 1) {
+            part.count = gridDim.x / (u32)s.tiles, part.index = tile % part.count, tile /= part.count;
+        }
     }
 
     __device__ bool next(const Schedule& s, WorkTile& work) {
