@@ -1,9 +1,9 @@
 """One large product on all GPUs of a machine, whose operands and result are on the first.
 
 ``pip install 'pysimd[torch,cuda]'``, ``python examples/cuda/several_gpus.py``. Each GPU computes a share of the rows,
-for which it needs a share of A and all of B. They are sent in chunks along k, each as long as all before it: a GPU
-multiplies the first as soon as an eighth of B is there, and adds the product of a chunk to those before while the next
-arrives. The product of the last chunk is computed in panels of rows, which are returned while the next is multiplied.
+for which it needs a share of A and all of B. They are sent in chunks along k: a GPU multiplies the first as soon as an
+eighth of B is there, and adds the product of a chunk to those before while the next arrives. The product of the last
+chunk is computed in panels of rows, which are returned while the next is multiplied.
 """
 
 import itertools
@@ -16,8 +16,9 @@ import pysimd
 AHEAD = 256
 """Rows that the first GPU computes until the first chunk is on the others, and while the last panel is returned; it
 gets so many more. Larger matrices take longer to send, and a row of them as much longer to compute."""
-CHUNKS = (1, 1, 2, 4)
-"""Lengths of the chunks along k, in eighths."""
+TWO_GPUS, MORE_GPUS = (1, 7), (1, 2, 5)
+"""Lengths of the chunks along k, in eighths: to multiply one must take as long as to send the next. More GPUs share the
+links of the first, and each has less to multiply."""
 PANELS = 4
 
 
@@ -27,7 +28,8 @@ def product(a, b, gpus):
     out = a.new_empty(a.shape[0], b.shape[1])
     others = (a.shape[0] - AHEAD) // len(gpus)
     rows = [a.shape[0] - (len(gpus) - 1) * others, *(len(gpus) - 1) * [others]]
-    ends = [a.shape[1] * eighths // 8 for eighths in itertools.accumulate(CHUNKS)][:-1]
+    lengths = TWO_GPUS if len(gpus) == 2 else MORE_GPUS
+    ends = [a.shape[1] * eighths // 8 for eighths in itertools.accumulate(lengths[:-1])]
     own_a, *shares = a.split(rows)
     own_out, *results = out.split(rows)
     sent_a = [[x.contiguous() for x in share.tensor_split(ends, 1)] for share in shares]

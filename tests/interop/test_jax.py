@@ -14,6 +14,13 @@ with warnings.catch_warnings():
     jnp = pytest.importorskip("jax.numpy")
 
 
+@pytest.fixture(autouse=True)
+def on_cpu():
+    """Arrays are made on the CPU, also where JAX has a GPU."""
+    with jax.default_device(jax.devices("cpu")[0]):
+        yield
+
+
 def whole(rng, shape, dtype=np.float32):
     return jnp.asarray(rng.integers(-9, 9, shape), dtype=dtype)
 
