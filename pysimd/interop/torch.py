@@ -20,6 +20,7 @@ import operator
 from collections.abc import Sequence
 
 from pysimd import dtypes, operands, products, registry
+from pysimd.backends.gpu import replay
 from pysimd.errors import DTypeError, OptionError
 from pysimd.gpu_kernels import table
 from pysimd.interop import extras
@@ -301,6 +302,40 @@ for _name, _operator, _run, _fake, _save, _backward, _vmap in (
         _LIBRARY.impl(_name, _autocast(_operator), _key)
     torch.library.register_fake(f"pysimd::{_name}", _fake, lib=_LIBRARY)
     torch.library.register_vmap(f"pysimd::{_name}", _vmap, lib=_LIBRARY)
+
+
+_modes, _function_modes = torch._C._len_torch_dispatch_stack, torch._C._is_torch_function_mode_enabled
+_transform, _trace = torch._C._functorch.peek_interpreter_stack, torch._C._get_tracing_state
+_autocast_enabled, _profiled = torch._C._is_any_autocast_enabled, torch._C._autograd._profiler_enabled
+"""Each tells of something that sees the calls of operators; functions of C, since they are called for each product."""
+
+
+class _Packet(type(torch.ops.pysimd.matmul)):
+    """``torch.ops.pysimd.matmul``, without the dispatcher where that would do nothing but call ``_matmul`` for two
+    plain tensors of float32 or float64: a call of a kernel in Python takes longer than a small product. On a GPU the
+    kernel must be known from a call before.
+
+    A kernel that a C library registers for AutogradCPU by torch's stable ABI (``aoti_torch_library_impl``) was measured
+    too. One 4x4 on an AMD EPYC took 2.6 us with a plain loop for the product, torch.bmm 1.7, torch.ops.aten.bmm 3.4,
+    and kernels in Python 7.5. That ABI tells neither whether a tensor requires gradients nor whether a mode is active.
+    """
+
+    def __call__(self, *given, **options):
+        if len(given) != 2 or options or _modes() or _function_modes() or _transform() or _trace():
+            return super().__call__(*given, **options)
+        a, b = given
+        dtype = getattr(a, "dtype", None)
+        if dtype not in _WIDE or getattr(b, "dtype", None) is not dtype or _autocast_enabled() or _profiled():
+            return super().__call__(a, b)
+        result = _matmul_on_cpu(a, b, None, None, None)
+        if result is NotImplemented:
+            result = replay.replayed(a, b, None, None, _CALL)
+        return super().__call__(a, b) if result is None else result
+
+
+_matmul_on_cpu = registry.implementation("cpu").door.matmul
+_CALL = replay.matmul_call(None)
+torch.ops.pysimd.matmul.__class__ = _Packet
 
 
 # --- pysimd.matmul and pysimd.gemm ---

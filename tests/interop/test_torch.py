@@ -357,6 +357,34 @@ def test_modes_see_the_operators():
     assert torch.equal(matmul(torch._neg_view(a), b), -matmul(a, b))
 
 
+@every_device
+def test_plain_tensors_leave_the_dispatcher_out(monkeypatch, device):
+    """And nothing else does: what is recorded, converted or seen by somebody goes through it."""
+    from torch.overrides import TorchFunctionMode
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    a, b = tensors(torch.float32, (5, 6), (6, 7))
+    pysimd.matmul(a, b)  # on a GPU the plan of a call must be known
+    expected = a @ b
+    torch.set_default_device(None)  # which is a mode
+    monkeypatch.setattr(torch._ops.OpOverloadPacket, "__call__", lambda *given, **options: "dispatched")
+    torch.testing.assert_close(matmul(a, b), expected)
+    torch.testing.assert_close(matmul(a.detach(), torch.nn.Parameter(b, requires_grad=False)), expected)
+    with torch.inference_mode():
+        torch.testing.assert_close(matmul(a, b), expected)
+    assert matmul(a, b, dtype=torch.float32) == "dispatched"
+    assert matmul(a, b.clone().requires_grad_()) == "dispatched"
+    assert matmul(a.bfloat16(), b.bfloat16()) == "dispatched"
+    assert matmul(a, b.double()) == matmul(a, b.cpu().numpy()) == matmul(a, 1) == matmul(1, 2) == "dispatched"
+    assert matmul(a, b[:5]) == matmul(a, torch.empty(6, 7, device="meta")) == "dispatched"
+    for seen in (TorchDispatchMode, TorchFunctionMode, lambda: torch.autocast(device), torch.autograd.profiler.profile):
+        with seen():
+            assert matmul(a, b) == "dispatched", seen
+    inside = []
+    torch.func.vmap(lambda x: inside.append(matmul(x, b)) or x)(a[None])
+    assert inside == ["dispatched"]
+
+
 def test_views_and_shared_memory():
     a = torch.arange(24.0).reshape(2, 3, 4)
     square = a.mT @ a
