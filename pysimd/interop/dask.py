@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import cache
 
 from pysimd import operands, products
 from pysimd.errors import DTypeError, OptionError, ShapeError
@@ -87,6 +88,9 @@ def _product(a, b, c, alpha, beta, kernel, threads):
     kernel = getattr(kernel, "name", kernel)
     options = {"alpha": alpha, "beta": beta, "kernel": kernel, "threads": 1 if threads is None else threads}
     if len(chunks[k]) == 1 and c is None:
+        if all(x.npartitions == math.prod(map(len, out_chunks)) for x in arrays):
+            # Without a contracted index Dask fuses the layer with others: here no block would be computed twice.
+            indices = [(*index[:-2], m, n) for index in indices]
         blocks = ((x.name, index) for x, index in zip(arrays, indices, strict=True))
         name = f"pysimd-matmul-{base.tokenize(*arrays, options)}"
         layer = blockwise.blockwise(
@@ -129,6 +133,7 @@ def _accumulated(name, arrays, indices, out_chunks, steps, dtypes, options):
     return layer
 
 
+@cache
 def _by_name(function: str):
     """A function of this module, for tasks. It is pickled by value, as functions of ``__main__`` are: on a worker
     without pysimd the task then raises a ModuleNotFoundError, where a reference to pysimd ends the worker."""

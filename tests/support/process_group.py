@@ -1,4 +1,5 @@
-"""``python -m gloo_pair RANK FILE``: one of two processes that multiply DTensors over gloo; prints OK."""
+"""``python -m process_group RANK FILE [cuda SIZE]``: one of two processes that multiply DTensors over gloo, or of SIZE
+processes over NCCL, each on a GPU of its own; prints OK."""
 
 import sys
 
@@ -62,6 +63,15 @@ def gradients(mesh):
     torch.testing.assert_close(y.grad.full_tensor(), b.grad)
 
 
+def empty_shard(mesh):
+    """A batch of one product less than there are processes: the last has none."""
+    count = mesh.size() - 1
+    a = torch.arange(20.0 * count).reshape(count, 4, 5)
+    x, y = distribute_tensor(a, mesh, [Shard(0)]), distribute_tensor(a.mT, mesh, [Shard(0)])
+    assert x.to_local().shape[0] == (dist.get_rank() < count)
+    assert torch.equal(matmul(x, y).full_tensor(), matmul(a, a.mT))
+
+
 def failures(mesh, rank):
     """A shard of another dtype, and meshes that do not fit."""
     y = distribute_tensor(torch.ones(4, 4), mesh, [Replicate()])
@@ -73,7 +83,7 @@ def failures(mesh, rank):
     except Exception as error:  # torch decides on the class
         refused = str(error)
     assert ("no kernel multiplies torch.float64 by torch.float32" in refused) == bool(rank), refused
-    other = init_device_mesh("cpu", (1, 2), mesh_dim_names=("outer", "inner"))
+    other = init_device_mesh(mesh.device_type, (1, mesh.size()), mesh_dim_names=("outer", "inner"))
     try:
         matmul(y, distribute_tensor(torch.ones(4, 4), other, [Replicate(), Replicate()]))
         refused = ""
@@ -83,12 +93,18 @@ def failures(mesh, rank):
 
 
 def main() -> None:
-    rank = int(sys.argv[1])
-    dist.init_process_group("gloo", init_method=f"file://{sys.argv[2]}", rank=rank, world_size=2)
-    mesh = init_device_mesh("cpu", (2,))
+    rank, file, device, size = int(sys.argv[1]), sys.argv[2], *(sys.argv[3:] or ("cpu", 2))
+    backend = "gloo"
+    if device == "cuda":
+        backend = "nccl"
+        torch.cuda.set_device(rank)
+    torch.set_default_device(device)
+    dist.init_process_group(backend, init_method=f"file://{file}", rank=rank, world_size=int(size))
+    mesh = init_device_mesh(device, (int(size),))
     products(mesh)
     sums(mesh)
     gradients(mesh)
+    empty_shard(mesh)
     failures(mesh, rank)
     dist.destroy_process_group()
     print("OK")
