@@ -45,6 +45,7 @@ _RESULTS = {
 }
 _NARROW = (torch.float16, torch.bfloat16)
 _WIDE = (torch.float32, torch.float64)
+_FLOATS = (*_WIDE, *_NARROW)
 
 
 def _result_dtype(a, b, dtype):
@@ -312,8 +313,8 @@ _autocast_enabled, _profiled = torch._C._is_any_autocast_enabled, torch._C._auto
 
 class _Packet(type(torch.ops.pysimd.matmul)):
     """``torch.ops.pysimd.matmul``, without the dispatcher where that would do nothing but call ``_matmul`` for two
-    plain tensors of float32 or float64: a call of a kernel in Python takes longer than a small product. On a GPU the
-    kernel must be known from a call before.
+    plain tensors: a call of a kernel in Python takes longer than a small product. On a GPU that is so for float32 and
+    float64, where the kernel is known from a call before.
 
     A kernel that a C library registers for AutogradCPU by torch's stable ABI (``aoti_torch_library_impl``) was measured
     too. One 4x4 on an AMD EPYC took 2.6 us with a plain loop for the product, torch.bmm 1.7, torch.ops.aten.bmm 3.4,
@@ -325,11 +326,12 @@ class _Packet(type(torch.ops.pysimd.matmul)):
             return super().__call__(*given, **options)
         a, b = given
         dtype = getattr(a, "dtype", None)
-        if dtype not in _WIDE or getattr(b, "dtype", None) is not dtype or _autocast_enabled() or _profiled():
+        if dtype not in _FLOATS or getattr(b, "dtype", None) is not dtype or _autocast_enabled() or _profiled():
             return super().__call__(a, b)
         result = _matmul_on_cpu(a, b, None, None, None)
-        if result is NotImplemented:
-            result = replay.replayed(a, b, None, None, _CALL)
+        if result is not NotImplemented:
+            return result if dtype in _WIDE else result.to(dtype)
+        result = replay.replayed(a, b, None, None, _CALL) if dtype in _WIDE else None
         return super().__call__(a, b) if result is None else result
 
 
