@@ -306,9 +306,10 @@ for _name, _operator, _run, _fake, _save, _backward, _vmap in (
 
 
 _modes, _function_modes = torch._C._len_torch_dispatch_stack, torch._C._is_torch_function_mode_enabled
-_transform, _trace = torch._C._functorch.peek_interpreter_stack, torch._C._get_tracing_state
-_autocast_enabled, _profiled = torch._C._is_any_autocast_enabled, torch._C._autograd._profiler_enabled
-"""Each tells of something that sees the calls of operators; functions of C, since they are called for each product."""
+_trace, _profiled = torch._C._get_tracing_state, torch._C._autograd._profiler_enabled
+_autocast_enabled = torch._C._is_any_autocast_enabled
+"""Each tells of something that sees the calls of operators; functions of C, since they are called for each product. A
+transform of torch.func gives tensors without memory, which are not plain."""
 
 
 class _Packet(type(torch.ops.pysimd.matmul)):
@@ -322,7 +323,7 @@ class _Packet(type(torch.ops.pysimd.matmul)):
     """
 
     def __call__(self, *given, **options):
-        if len(given) != 2 or options or _modes() or _function_modes() or _transform() or _trace():
+        if len(given) != 2 or options or _modes() or _function_modes() or _trace():
             return super().__call__(*given, **options)
         a, b = given
         dtype = getattr(a, "dtype", None)
