@@ -58,9 +58,10 @@ def gpu_machine(documents: dict[int, dict[str, Any]]) -> str:
     found = documents[GPUS[0]]
     machine = found["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    commits = ", ".join(dict.fromkeys(x["machine"]["commit"] for x in documents.values()))
     return (
         f"{machine['device']}, {' and '.join(map(str, GPUS))} of a machine; {versions}, CuPy {machine['cupy']}; "
-        f"{machine['date']}, commits {', '.join(x['machine']['commit'] for x in documents.values())}."
+        f"{machine['date']}, of commit {commits}."
     )
 
 
