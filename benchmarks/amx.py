@@ -1,9 +1,11 @@
 """The tile registers of AMX: the tile, whole products and small ones next to AVX-512 and PyTorch, in one run.
 
-GFLOP/s (GOP/s) of a tile in cache and of its multiply-adds on registers alone; of n x n x n products by AMX, by the
-AVX-512 kernel of the same types, and by PyTorch, whose result has the same size or half of it (bf16); and
-nanoseconds of small products, one and 64 in a call, by both kernels, with the one that matmul takes. All sides multiply
-into a result that exists. Rounds are interleaved, and the best counts: neighbours of a virtual machine share the unit.
+GFLOP/s (GOP/s) of a tile on panels of several lengths and of its multiply-adds on registers alone; of n x n x n
+products by AMX, by the AVX-512 kernel of the same types, and by PyTorch, whose result has the same size or half of it
+(bf16); and nanoseconds of small products, one and 64 in a call, by both kernels, with the one that matmul takes. All
+sides multiply into a result that exists. Rounds are interleaved. Neighbours of a virtual machine share the unit, so of
+a product the medians, the best, and the median over the rounds of the ratio to each peer are recorded; of small
+products the best.
 
 ``taskset -c 3 python benchmarks/amx.py --out benchmarks/results/amx_intel.json``
 """
@@ -11,9 +13,9 @@ into a result that exists. Rounds are interleaved, and the best counts: neighbou
 from __future__ import annotations
 
 import itertools
-import math
 import sys
 import time
+from statistics import median
 
 import numpy as np
 import record
@@ -31,9 +33,12 @@ AVX512 = {
 }
 SIZES = (256, 512, 1024, 2048)
 SIDES = (4, 8, 16, 24, 32, 48, 64)
+LENGTHS = (256, 512, 1024, 2048, 4096)
 NARROW = ((2, 4, 8, 16), (64, 256, 1024), (64, 256, 1024))
 SAMPLE_S = 4e-3
 PAUSE_S = 0.12
+FEWEST, MOST, SECONDS = 9, 61, 1.5
+"""Rounds of a product: as many as take so long, within bounds."""
 
 
 def seconds(run, calls: int) -> float:
@@ -44,18 +49,23 @@ def seconds(run, calls: int) -> float:
     return (time.perf_counter() - start) / calls
 
 
-def best(runs: dict, rounds: int, sample: float, pause: float = 0) -> dict:
-    """Seconds of a call of each run, interleaved, with a pause before each: idle threads of PyTorch spin."""
+def samples(runs: dict, rounds: int, sample: float, pause: float = 0) -> dict:
+    """Seconds of a call of each run in each round, with a pause before each: idle threads of PyTorch spin."""
     calls = {}
     for name, run in runs.items():
         run()
         calls[name] = max(1, int(sample / seconds(run, 1)))
-    found = dict.fromkeys(runs, math.inf)
+    found: dict = {name: [] for name in runs}
     for _ in range(rounds):
         for name, run in runs.items():
             time.sleep(pause)
-            found[name] = min(found[name], seconds(run, calls[name]))
+            found[name].append(seconds(run, calls[name]))
     return found
+
+
+def best(runs: dict, rounds: int, sample: float, pause: float = 0) -> dict:
+    """Of the samples of each run the least."""
+    return {name: min(times) for name, times in samples(runs, rounds, sample, pause).items()}
 
 
 def operands(types: str, m: int, n: int, k: int, batch: tuple[int, ...] = ()):
@@ -81,7 +91,7 @@ def torch_product(types: str, a, b, threads: int):
     return run
 
 
-def square(types: str, size: int, threads: int, rounds: int) -> dict:
+def square(types: str, size: int, threads: int) -> dict:
     a, b = operands(types, size, size, size)
     out = pysimd.matmul(a, b)
     names = {"amx": f"amx_{types}_outer_32x32", "avx512": AVX512[types]}
@@ -91,12 +101,32 @@ def square(types: str, size: int, threads: int, rounds: int) -> dict:
     }
     if run := torch_product(types, a, b, threads):
         runs["torch"] = run
-    times = best(runs, rounds, SAMPLE_S, PAUSE_S if threads > 1 else 0)
+    pause = PAUSE_S if threads > 1 else 0
+    a_round = sum(max(seconds(run, 2), SAMPLE_S) + pause for run in runs.values())
+    times = samples(runs, min(max(int(SECONDS / a_round), FEWEST), MOST), SAMPLE_S, pause)
     return {
         "types": types,
         "size": size,
         "threads": threads,
-        "gflops": {side: round(2 * size**3 / s / 1e9, 1) for side, s in times.items()},
+        "rounds": len(times["amx"]),
+        "gflops": {side: round(2 * size**3 / median(s) / 1e9, 1) for side, s in times.items()},
+        "best": {side: round(2 * size**3 / min(s) / 1e9, 1) for side, s in times.items()},
+        "ratio": {
+            side: round(median(x / y for x, y in zip(s, times["amx"], strict=True)), 2)
+            for side, s in times.items()
+            if side != "amx"
+        },
+    }
+
+
+def tile(types: str, k: int) -> dict:
+    speed = tile_speed(pysimd.kernel(f"amx_{types}_outer_32x32"), k=k, rounds=201, seconds=0.1)
+    return {
+        "types": types,
+        "k": k,
+        "gflops": round(speed.gflops, 1),
+        "peak": round(speed.peak_gflops, 1),
+        "percent": round(speed.percent_of_peak, 1),
     }
 
 
@@ -118,7 +148,6 @@ def small(types: str, m: int, n: int, k: int, batch: int) -> dict:
 def main() -> None:
     parser = record.parser(__doc__)
     parser.add_argument("--threads", type=int, nargs="+", default=[1])
-    parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--squares-only", action="store_true", help="no tile and no small products")
     options = parser.parse_args()
     machine = record.cpu()
@@ -131,11 +160,11 @@ def main() -> None:
     tiles, rows, products = [], [], []
     for types in AVX512:
         if not options.squares_only:
-            speed = tile_speed(pysimd.kernel(f"amx_{types}_outer_32x32"))
-            tiles.append({"types": types, "gflops": round(speed.gflops, 1), "peak": round(speed.peak_gflops, 1)})
-            record.progress(tiles[-1])
+            for k in LENGTHS:
+                tiles.append(tile(types, k))
+                record.progress(tiles[-1])
         for size, threads in itertools.product(SIZES, options.threads):
-            rows.append(square(types, size, threads, options.rounds))
+            rows.append(square(types, size, threads))
             record.progress(rows[-1])
     if not options.squares_only:
         for types in AVX512:

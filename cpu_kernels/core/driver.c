@@ -60,7 +60,7 @@ static void tiles(const work *w, const pysimd_call *s)
     const split columns = split_of(s->n, kernel->nr, kernel->column_step ? kernel->column_step : kernel->nr);
     const int64_t together = side_by_side(w, s, size);
     const int64_t step_b = kernel->form == OUTER ? kernel->k_group : s->rs_b;
-    pysimd_shape before = {0, 0};
+    pysimd_shape before = {0, 0, 0};
     for (int64_t i = 0; i < s->batch; i += together) {
         pysimd_call t = *s;
         t.batch = s->batch - i < together ? s->batch - i : together;

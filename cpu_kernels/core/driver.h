@@ -30,18 +30,17 @@ typedef struct {
     void *context;
 } pysimd_product;
 
-/* Flags of one of several calls of a kernel in a row, with the same k: `before` is the shape of the one before, zeros
- * for the first. */
+/* Flags of one of several calls of a kernel in a row: `before` is the shape of the one before, zeros for the first. */
 typedef struct {
-    int64_t m, n;
+    int64_t m, n, k;
 } pysimd_shape;
 
 static inline int pysimd_flags_in_a_row(const pysimd_kernel *kernel, pysimd_shape *before, const pysimd_call *s,
                                         int last)
 {
     if (!kernel->k_tile) return 0;
-    const int same = before->m == s->m && before->n == s->n;
-    *before = (pysimd_shape){s->m, s->n};
+    const int same = before->m == s->m && before->n == s->n && before->k == s->k;
+    *before = (pysimd_shape){s->m, s->n, s->k};
     return (same ? PYSIMD_CONFIGURED : 0) | (last ? 0 : PYSIMD_KEEP);
 }
 

@@ -9,6 +9,11 @@
  *     for jr         a micro-panel of B, for L1
  *     for ir         a micro-tile of C: one call of the kernel
  *
+ * For a kernel with tile registers a block of B is packed for L2, and a call of the kernel computes a row of
+ * micro-tiles: A's micro-panel stays in L1, and those of B are loaded once each. On a Xeon 512 x 512 x 512 bfloat16
+ * took 0.9 times as long as with the loops above, 1024 x 1024 x 1024 int8 0.7 times. Blocks of B with fewer columns and more
+ * blocks of k, so that C's rows stay in L2, took 1.03 to 1.06 times as long at 1024 and 2048.
+ *
  * With few rows B is not packed: see strip. Of a batch, each thread computes whole products where that leaves few
  * threads idle; otherwise all threads compute some products together, as if they were one: see team.
  *
@@ -39,6 +44,7 @@ enum {
     HUGE_PAGE = 2 << 20,
     LARGE = 48 * 48 * 48,         /* multiply-adds from which on packing pays */
     MOST_COLUMNS = 8192,          /* of a block of B */
+    FEW_PANELS = 2,               /* for which a block of A is not worth packing, and tiles are computed by columns */
     PANELS_AT_A_TIME = 16,        /* micro-panels that are packed together, so that rows of B are read in long pieces */
     ITEMS_A_THREAD = 4,           /* parts of a block that threads take in turn, for their times differ */
     PARTS_A_THREAD = 16,          /* the same of a batch */
@@ -74,12 +80,14 @@ static int64_t step_of_k(const pysimd_kernel *kernel)
 
 /* The longest block of k: a micro-panel of B, kc rows of nr columns, is as large as L1. Half of that keeps the whole
  * micro-panel in L1, but accumulates into C twice as often: 1024 x 1024 x 1024 took 1.04 times as long on a Zen 3. With
- * two thirds and with four thirds of it products of AMX took the same time, within the noise of a Xeon. */
+ * tile registers A's micro-panel stays in L1 and is two thirds of it; with four thirds 1024 and 2048 bfloat16 took 1.02
+ * and 1.05 times as long (Xeon). */
 static int64_t longest_block(const pysimd_kernel *kernel)
 {
     enum { SHORTEST = 64 };
     const int64_t row = kernel->nr * pysimd_sizes_in_kernel(kernel).b, step = step_of_k(kernel);
-    return most(pysimd_caches().l1 / row / step * step, SHORTEST);
+    const int64_t l1 = kernel->k_tile ? pysimd_caches().l1 * 2 / 3 : pysimd_caches().l1;
+    return most(l1 / row / step * step, SHORTEST);
 }
 
 typedef struct {
@@ -92,7 +100,9 @@ typedef struct {
     int64_t panels, panel_bytes;    /* micro-panels of B: number in n columns, bytes of one of kc rows */
     int64_t block_panels, block_ks; /* what a block of B holds: micro-panels, blocks of k */
     int64_t blocks, b_bytes;        /* blocks of B in a product; bytes of one */
-    int64_t mc, a_bytes;            /* rows of A in a block, at most; bytes of it packed */
+    int64_t mc;                     /* rows of A in a block, at most */
+    int64_t packed_rows, a_bytes;   /* of which so many are packed at a time; bytes of them */
+    int tall;                       /* tile registers: C has so few micro-panels that a call computes columns of them */
 } plan;
 
 /* Whether rows at this distance fall into few sets of a cache. */
@@ -107,13 +117,17 @@ static int starts_on_lines(const pysimd_kernel *kernel, const pysimd_product *q)
     return offsets % CACHE_LINE == 0;
 }
 
-/* A is packed unless the kernel can read it in rows and so few columns use it that packing takes longer. */
-static int reads_a_in_place(const pysimd_kernel *kernel, const pysimd_product *q, int64_t panels)
+/* A is packed unless the kernel can read it in rows and so few columns use it that packing takes longer. A tile
+ * register loads A's own rows as fast if each is in one cache line: 256 to 1024 columns took 0.87 to 0.96 times as
+ * long, and up to 1.15 times from rows that are in two lines (Xeon). */
+static int reads_a_in_place(const pysimd_kernel *kernel, const pysimd_product *q, int64_t panels, int64_t k_blocks)
 {
-    enum { FEW = 2, SOME = 12 };
+    enum { SOME = 12 };
     if (q->cs_a != 1 || !pysimd_reads_a(kernel, q->k, q->rs_a, q->cs_a)) return 0;
     if (kernel->k_tile && !starts_on_lines(kernel, q)) return 0;
-    return panels <= FEW || (panels <= SOME && !aliases(q->rs_a * pysimd_element_sizes[kernel->types].a));
+    const int adjacent = k_blocks == 1 && q->rs_a == q->k; /* a micro-panel is one piece of memory */
+    if (kernel->k_tile && adjacent) return 1;
+    return panels <= FEW_PANELS || (panels <= SOME && !aliases(q->rs_a * pysimd_element_sizes[kernel->types].a));
 }
 
 /* Strips need a kernel that accumulates in one chain (PYSIMD_CHAIN), which the large tiles of outer.h do. */
@@ -124,8 +138,12 @@ static int takes_strips(const pysimd_kernel *kernel, const pysimd_product *q)
            pysimd_reads_b(kernel, q->rs_b, q->cs_b) && q->m <= 2 * kernel->mr && q->n >= 4 * kernel->nr;
 }
 
-/* Bytes of blocks of B that threads read at the same time. */
-static int64_t bytes_of_b(void) { return least(most(pysimd_caches().l3 / 4, 1 << 20), 16 << 20); }
+/* Bytes of blocks of B that threads read at the same time. Tile registers read each panel once for 32 rows: from L2. */
+static int64_t bytes_of_b(const pysimd_kernel *kernel)
+{
+    if (kernel->k_tile) return pysimd_caches().l2 * 5 / 8;
+    return least(most(pysimd_caches().l3 / 4, 1 << 20), 16 << 20);
+}
 
 static plan plan_of(const pysimd_kernel *kernel, const pysimd_product *product)
 {
@@ -145,20 +163,22 @@ static plan plan_of(const pysimd_kernel *kernel, const pysimd_product *product)
 
     /* A cache line more than a power of two: rows of B are written to many micro-panels at a time. */
     p.panel_bytes = multiple(pysimd_panel_of_b(kernel, p.kc, kernel->nr).bytes, CACHE_LINE) + CACHE_LINE;
-    const int64_t budget = bytes_of_b() / p.panel_bytes; /* in micro-panels */
+    const int64_t budget = bytes_of_b(kernel) / p.panel_bytes; /* in micro-panels */
     const int64_t columns = least(least(p.panels, quotient(MOST_COLUMNS, kernel->nr)), most(budget, 1));
     p.block_panels = equal_parts(p.panels, columns, 1);
     p.block_ks = equal_parts(p.k_blocks, least(p.k_blocks, most(budget / p.block_panels, 1)), 1);
     p.b_bytes = p.block_panels * p.block_ks * p.panel_bytes;
     p.blocks = quotient(p.panels, p.block_panels) * quotient(p.k_blocks, p.block_ks);
 
-    p.a_in_place = reads_a_in_place(kernel, product, p.panels);
+    p.a_in_place = reads_a_in_place(kernel, product, p.panels, p.k_blocks);
     const int64_t rows = pysimd_caches().l2 / 3 / (p.kc * p.packed.a) / kernel->mr * kernel->mr;
     p.mc = most(rows, kernel->mr);
     if (p.a_in_place && p.panels == 1 && p.k_blocks > 1) p.mc = kernel->mr; /* whole rows of A in one stream */
     p.mc = most(p.mc, multiple(product->m / MOST_ROW_ITEMS + 1, kernel->mr));
     p.mc = equal_parts(product->m, p.mc, kernel->mr);
-    if (!p.a_in_place) p.a_bytes = multiple(pysimd_panel_of_a(kernel, p.mc, p.kc).bytes, CACHE_LINE);
+    p.tall = kernel->k_tile && p.panels <= FEW_PANELS;
+    p.packed_rows = kernel->k_tile && !p.tall ? kernel->mr : p.mc;
+    if (!p.a_in_place) p.a_bytes = multiple(pysimd_panel_of_a(kernel, p.packed_rows, p.kc).bytes, CACHE_LINE);
     return p;
 }
 
@@ -318,40 +338,38 @@ static void prefetch_tile(const char *c, int64_t rows, int64_t row_bytes, int64_
     }
 }
 
-/* Tiles of a column that a call of the kernel computes. With tile registers all of them, which are written to C while
- * the next is multiplied (tdp.h); its prefetch is the kernel's, too. */
-static int64_t tiles_of_a_call(const pysimd_kernel *kernel, int64_t rows, k_block k)
-{
-    return kernel->k_tile && !k.scales ? most(rows / kernel->mr, 1) : 1;
-}
-
-/* A block of A times one of B, both as the kernel reads them: rows of C from c on. */
-static void micro_tiles(const plan *p, int64_t rows, const char *a, int64_t rs_a, int64_t cs_a, int64_t columns,
-                        const char *b, char *c, k_block k)
+/* A block of A times one of B, both as the kernel reads them: rows of C from c on. With tile registers a call computes
+ * a row or a column of whole micro-tiles, of which each is written to C while the next is multiplied (tdp.h), unless C
+ * is scaled; their prefetch is the kernel's, too. `last`: no call follows that may use the registers as they are. */
+static void micro_tiles(const plan *p, int64_t rows, const pysimd_staged *a, int64_t columns, const char *b, char *c,
+                        k_block k, pysimd_shape *before, int last)
 {
     const pysimd_kernel *kernel = p->kernel;
-    const int64_t stride = p->product->rs_c * p->size.c, together = tiles_of_a_call(kernel, rows, k);
+    const int64_t mr = kernel->mr, nr = kernel->nr, rs_c = p->product->rs_c, stride = rs_c * p->size.c;
+    const int64_t panel = p->panel_bytes / p->packed.b;
     const split tiles = rows_of_tiles(kernel, rows);
     _Alignas(CACHE_LINE) char tile[LARGEST_TILE];
     const int flags = k.zero || k.scales ? PYSIMD_ZERO : 0;
-    pysimd_call s = {.k = quotient(k.count, kernel->k_group), .bs_a = kernel->mr * rs_a, .rs_a = rs_a, .cs_a = cs_a,
-                     .bs_c = kernel->mr * p->product->rs_c, .rs_c = k.scales ? kernel->nr : p->product->rs_c};
-    pysimd_shape before = {0, 0};
-    for (int64_t j = 0; j < columns; j += kernel->nr, b += p->panel_bytes) {
-        char *tile_c = c + j * p->size.c;
-        s.n = least(kernel->nr, columns - j);
-        s.b = b, s.rs_b = pysimd_panel_of_b(kernel, k.count, s.n).rs;
-        for (int64_t t = 0, i = 0; t < tiles.count; t += s.batch, i += s.batch * s.m, tile_c += s.batch * s.m * stride) {
-            s.m = part_of(&tiles, t, rows - i), s.batch = most(least(together, (rows - i) / kernel->mr), 1);
-            const int last = j + kernel->nr >= columns && t + s.batch == tiles.count;
-            s.flags = flags | pysimd_flags_in_a_row(kernel, &before, &s, last);
-            s.a = a + i * rs_a * p->packed.a;
+    const int together = kernel->k_tile && !k.scales, wide = together && !p->tall, tall = together && p->tall;
+    pysimd_call s = {.k = quotient(k.count, kernel->k_group), .bs_a = tall ? mr * a->rs : 0, .rs_a = a->rs,
+                     .cs_a = a->cs, .bs_b = tall ? 0 : panel, .bs_c = tall ? mr * rs_c : nr,
+                     .rs_c = k.scales ? nr : rs_c};
+    for (int64_t j = 0, across; j < columns; j += across * nr) {
+        across = wide ? most((columns - j) / nr, 1) : 1;
+        s.n = least(nr, columns - j);
+        s.b = b + j / nr * p->panel_bytes, s.rs_b = pysimd_panel_of_b(kernel, k.count, s.n).rs;
+        for (int64_t t = 0, i = 0, down; t < tiles.count; t += down, i += down * s.m) {
+            char *tile_c = c + i * stride + j * p->size.c;
+            down = tall ? most((rows - i) / mr, 1) : 1;
+            s.m = part_of(&tiles, t, rows - i), s.batch = across * down;
+            const int ends = last && j + across * nr >= columns && t + down == tiles.count;
+            s.flags = flags | pysimd_flags_in_a_row(kernel, before, &s, ends);
+            s.a = (const char *)a->data + i * a->rs * p->packed.a;
             s.c = k.scales ? tile : tile_c;
             if (!kernel->k_tile)
-                prefetch_tile(tile_c + s.m * stride, least(kernel->mr, rows - i - s.m), s.n * p->size.c, stride);
+                prefetch_tile(tile_c + s.m * stride, least(mr, rows - i - s.m), s.n * p->size.c, stride);
             kernel->batch(&s);
-            if (k.scales)
-                pysimd_scale_tile(kernel->types, k.factors, s.m, s.n, tile, kernel->nr, tile_c, p->product->rs_c);
+            if (k.scales) pysimd_scale_tile(kernel->types, k.factors, s.m, s.n, tile, nr, tile_c, rs_c);
         }
     }
 }
@@ -361,19 +379,25 @@ static void multiply_item(worker *w, const block *x, int64_t item)
     const plan *p = w->job->plan;
     const pysimd_product *q = p->product;
     const int64_t product = item / (x->row_items * x->groups);
-    const int64_t row0 = item / x->groups % x->row_items * x->rows, rows = least(x->rows, q->m - row0);
+    const int64_t row0 = item / x->groups % x->row_items * x->rows, row1 = least(row0 + x->rows, q->m);
     const int64_t first = item % x->groups * x->group, column = (x->panel0 + first) * p->kernel->nr;
     const int64_t columns = least(least(x->group, x->panels - first) * p->kernel->nr, q->n - column);
     const matrices of = product_at(p, x->first + product);
-    char *c = of.c + (row0 * q->rs_c + column) * p->size.c;
-    for (int64_t i = 0; i < x->ks && !stopped(w); i++) {
-        const k_block k = k_block_of(p, x->k0 + i);
-        const char *a = of.a + (row0 * q->rs_a + k.first * q->cs_a) * p->size.a;
-        pysimd_staged of_a = {.data = a, .rs = q->rs_a, .cs = q->cs_a * p->kernel->k_group};
-        if (!p->a_in_place)
-            of_a = pysimd_stage_a(p->kernel, &(pysimd_operand){1, rows, k.count, a, 0, q->rs_a, q->cs_a}, w->a);
-        const char *b = x->b + product * p->b_bytes + (i * x->panels + first) * p->panel_bytes;
-        micro_tiles(p, rows, of_a.data, of_a.rs, of_a.cs, columns, b, c, k);
+    pysimd_shape before = {0, 0, 0};
+    int last = stopped(w);
+    for (int64_t row = row0; row < row1 && !last; row += p->packed_rows) {
+        const int64_t rows = least(p->packed_rows, row1 - row);
+        char *c = of.c + (row * q->rs_c + column) * p->size.c;
+        for (int64_t i = 0; i < x->ks && !last; i++) {
+            last = stopped(w) || (i + 1 == x->ks && row + rows == row1);
+            const k_block k = k_block_of(p, x->k0 + i);
+            const char *a = of.a + (row * q->rs_a + k.first * q->cs_a) * p->size.a;
+            const char *b = x->b + product * p->b_bytes + (i * x->panels + first) * p->panel_bytes;
+            pysimd_staged of_a = {.data = a, .rs = q->rs_a, .cs = q->cs_a * p->kernel->k_group};
+            if (!p->a_in_place)
+                of_a = pysimd_stage_a(p->kernel, &(pysimd_operand){1, rows, k.count, a, 0, q->rs_a, q->cs_a}, w->a);
+            micro_tiles(p, rows, &of_a, columns, b, c, k, &before, last);
+        }
     }
 }
 
@@ -577,7 +601,7 @@ static team team_of(job *j, int threads)
     team t = {.job = j, .members = threads, .count = p->batch, .together = 1, .buffers = 2};
     if (p->by_strips || p->blocks == 1) {
         const double wanted = (double)threads * WORTH_A_PHASE / (macs_of(p) + 1);
-        const int64_t fit = p->by_strips ? p->batch : bytes_of_b() / p->b_bytes;
+        const int64_t fit = p->by_strips ? p->batch : bytes_of_b(p->kernel) / p->b_bytes;
         t.together = most(least(least(fit, p->batch), (int64_t)wanted), 1);
     }
     if (blocks_of(&t) == 1) t.buffers = 1;

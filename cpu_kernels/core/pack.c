@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../templates/kernel.h"
+#include "interleave.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -637,17 +638,33 @@ INLINE void copy_panels(const int64_t bytes, int64_t k, int64_t panels, const ch
         for (int64_t j = 0; j < panels; j++) memcpy(to + j * panel_bytes, b + j * bytes, (size_t)bytes);
 }
 
+/* What does that by vectors of AVX-512: for all its kernels with groups of k; NULL for others. */
+static pysimd_interleave_fn *interleaving(const pysimd_kernel *kernel)
+{
+#ifdef __x86_64__
+    if (kernel->target < AVX512 || kernel->nr != 32) return NULL;
+    if (kernel->k_group == 2) return avx512_interleave_words;
+    if (kernel->k_group == 4) return kernel->panel == OFFSET ? avx512_interleave_offset_bytes : avx512_interleave_bytes;
+#endif
+    (void)kernel;
+    return NULL;
+}
+
 /* The same of groups of k: some rows at a time, which are still in L1 for the next panel. */
 static void pack_panels_by_rows(const pysimd_kernel *kernel, int64_t k, int64_t panels, const char *b, int64_t rs,
                                 char *to, int64_t panel_bytes)
 {
     enum { GROUPS = 8 };
-    const int64_t rows = GROUPS * kernel->k_group, bytes = kernel->nr * pysimd_element_sizes[kernel->types].b;
-    const int64_t step = rows * rs * pysimd_element_sizes[kernel->types].b;
+    const int size = pysimd_element_sizes[kernel->types].b;
+    const int64_t rows = GROUPS * kernel->k_group, bytes = kernel->nr * size;
     const int64_t packed = rows * kernel->nr * pysimd_sizes_in_kernel(kernel).b;
-    for (; k > 0; k -= rows, b += step, to += packed)
-        for (int64_t j = 0; j < panels; j++)
+    pysimd_interleave_fn *const interleave = interleaving(kernel);
+    for (; k > 0; k -= rows, b += rows * rs * size, to += packed) {
+        int64_t j = 0;
+        if (interleave && k >= rows) j = interleave(GROUPS, panels, b, rs * size, to, panel_bytes);
+        for (; j < panels; j++)
             pysimd_pack_b(kernel, k < rows ? k : rows, kernel->nr, b + j * bytes, rs, 1, to + j * panel_bytes);
+    }
 }
 
 void pysimd_pack_panels(const pysimd_kernel *kernel, int64_t k, int64_t n, const void *b, int64_t rs, int64_t cs,

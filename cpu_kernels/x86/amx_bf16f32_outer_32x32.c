@@ -3,7 +3,7 @@
  * contract  pysimd.h; k_group 2, panel plain.
  * tile      mr 32  nr 32; two by two tiles
  * regs      4 accumulators + 4 operands = 8 of 8 tmm
- * per 32 k  4 tdpbf16ps  4 tileloadd; those of A have a hint if its panel is long
+ * per 32 k  4 tdpbf16ps  4 tileloadd; those of B have a hint in a row of tiles
  * ratio     32*32 / (32+32) = 16.00 multiply-adds per element loaded; inner product 0.50;
  *           4 / 4 = 1.00 multiply-add instructions per load instruction
  * bound     a multiply-add takes 16 cycles, a load from L1 8 and from L2 26

@@ -38,24 +38,24 @@ class Speed:
         return None if self.gflops is None or self.peak_gflops is None else 100 * self.gflops / self.peak_gflops
 
 
-def tile_speed(kernel: MicroKernel, *, rounds: int = 41, seconds: float = 0.02) -> Speed:
+def tile_speed(kernel: MicroKernel, *, k: int = K, rounds: int = 41, seconds: float = 0.02) -> Speed:
     """The speed of ``kernel`` on packed panels in cache, of the multiply-adds and of the loads of its target and types.
 
-    A CPU kernel runs on one core with K = 256; each of the three takes about ``seconds`` in ``rounds`` interleaved
-    samples. Their medians are compared: the best samples of two may be of two clocks. Peaks are None for a target and
-    types without a row in peaks.inc; those of loads also where the loads convert their elements. A CUDA kernel runs on
-    the whole device (``cuda_tiles.tile_rates``). All fields are None for kernels of other GPUs.
+    A CPU kernel runs on one core with panels of ``k``; each of the three takes about ``seconds`` in ``rounds``
+    interleaved samples. Their medians are compared: the best samples of two may be of two clocks. Peaks are None for a
+    target and types without a row in peaks.inc; those of loads also where the loads convert their elements. A CUDA
+    kernel runs on the whole device (``cuda_tiles.tile_rates``). All fields are None for kernels of other GPUs.
     """
     if kernel.backend == "cuda":
         return Speed(**cuda_tiles.tile_rates(kernel))
-    return _cpu_speed(kernel, rounds, seconds) if kernel.backend == "cpu" else Speed()
+    return _cpu_speed(kernel, k, rounds, seconds) if kernel.backend == "cpu" else Speed()
 
 
-def _cpu_speed(kernel: MicroKernel, rounds: int, seconds: float) -> Speed:
+def _cpu_speed(kernel: MicroKernel, k: int, rounds: int, seconds: float) -> Speed:
     sample_ns = seconds / rounds * 1e9
-    row, panels = table.row(kernel.name), _panels(kernel)
+    row, panels = table.row(kernel.name), _panels(kernel, k)
     pointers = [ffi.from_buffer(panel) for panel in panels]
-    tile = partial(lib.pysimd_time_tile, row, K // kernel.k_group, *pointers)
+    tile = partial(lib.pysimd_time_tile, row, k // kernel.k_group, *pointers)
     calls = max(1, int(sample_ns / tile(10, 2)))
     peak = cpu_peaks.index(kernel.target, kernel.types)
     baselines = {} if peak is None else cpu_peaks.baselines(peak, sample_ns)
@@ -66,18 +66,18 @@ def _cpu_speed(kernel: MicroKernel, rounds: int, seconds: float) -> Speed:
     for name, loop in baselines.items():
         rates |= loop.rates(median(samples[name]))
     return Speed(
-        gflops=2 * kernel.mr * kernel.nr * K / median(samples["tile"]),
+        gflops=2 * kernel.mr * kernel.nr * k / median(samples["tile"]),
         peak_gflops=rates.get("gflops"),
         peak_gloads_per_s=rates.get("gloads_per_s"),
         peak_load_gbytes_per_s=rates.get("gbytes_per_s"),
     )
 
 
-def _panels(kernel: MicroKernel) -> list[np.ndarray]:
+def _panels(kernel: MicroKernel, k: int) -> list[np.ndarray]:
     """Bytes of a packed panel of A, one of B, and C; as packing places them, no load straddles two cache lines."""
     rng, family = np.random.default_rng(0), dtypes.FAMILIES[kernel.types]
     # Wide panels hold two bytes per element of int8.
-    nbytes = 4 * (K + _PADDING) * max(kernel.mr, kernel.nr) * max(kernel.a_dtype.itemsize, 2)
+    nbytes = 4 * (k + _PADDING) * max(kernel.mr, kernel.nr) * max(kernel.a_dtype.itemsize, 2)
     arrays = [random_array(name, (nbytes // dtypes.dtype_of(name).itemsize,), rng) for name in (family.a, family.b)]
     arrays.append(np.zeros(kernel.mr * kernel.nr, kernel.c_dtype))
     panels = [page_aligned(x.nbytes) for x in arrays]

@@ -87,6 +87,22 @@ def test_tiles_are_released(shape, batch, rng):
 
 
 @needs_amx
+@pytest.mark.parametrize("first", [0, 1, 4, 15])
+def test_whole_lines_of_a_row_of_tiles(first, rng):
+    """C that starts anywhere in a cache line, whose rows are whole lines apart: stores reach into the next tile's."""
+    m, n, k = 70, 160, 2100
+    a, b = operands(rng, m, n, k)
+    memory = np.full(m * 192 + 16 + first, 7, np.int32)
+    start = -memory.ctypes.data % 64 // 4 + first
+    rows = memory[start : start + (m - 1) * 192 + n]
+    out = np.lib.stride_tricks.as_strided(rows, (m, n), (192 * 4, 4))
+    pysimd.matmul(a, b, out=out, kernel=KERNEL, threads=1)
+    np.testing.assert_array_equal(out, a.astype(np.int64) @ b.astype(np.int64))
+    out[...] = 7
+    assert (memory == 7).all()
+
+
+@needs_amx
 @pytest.mark.parametrize("types", ["bf16f32", "i8i32", "u8i8i32"])
 def test_small_products_take_no_tiles(types):
     row = cpu_table.row(f"amx_{types}_outer_32x32")

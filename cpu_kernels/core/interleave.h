@@ -1,0 +1,16 @@
+/* interleave.h: rows of B as micro-panels of 32 columns whose groups of k are adjacent, by the vectors of a target. */
+#ifndef PYSIMD_INTERLEAVE_H
+#define PYSIMD_INTERLEAVE_H
+
+#include <stdint.h>
+
+/* to[j*panel_bytes + (g*32 + i)*4 ...] holds the four bytes of group g of column 32*j + i, for all g < groups; rows of
+ * B are `row` bytes apart. Returns how many of the panels that is, from the first on: all, or an even number. */
+typedef int64_t pysimd_interleave_fn(int64_t groups, int64_t panels, const char *b, int64_t row, char *to,
+                                     int64_t panel_bytes);
+
+pysimd_interleave_fn avx512_interleave_words;        /* two values of 16 bits */
+pysimd_interleave_fn avx512_interleave_bytes;        /* four bytes */
+pysimd_interleave_fn avx512_interleave_offset_bytes; /* and 128 is added to each */
+
+#endif
