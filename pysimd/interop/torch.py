@@ -22,7 +22,6 @@ from collections.abc import Sequence
 from pysimd import dtypes, operands, products, registry
 from pysimd.backends.gpu import replay
 from pysimd.errors import DTypeError, OptionError
-from pysimd.gpu_kernels import table
 from pysimd.interop import extras
 
 torch = extras.module("torch", "torch")
@@ -89,14 +88,12 @@ def _accumulated(a):
 def _compute(a, b, c, alpha, beta, dtype):
     """``alpha * a @ b + beta * c`` by pysimd, rounded to ``dtype``, which c has too.
 
-    Large bfloat16 products on a GPU are rounded by the kernel; elsewhere torch rounds the float32 result of 16-bit
-    operands. With ``out=`` of 16 bits a call took longer: 10000 products of 4x4 on a CPU, and a small batch on a
-    GPU, whose kernels store float32.
+    On a GPU bfloat16 is rounded by the kernel. On a CPU torch rounds the float32 result of 16-bit operands: with
+    ``out=`` of 16 bits, 10000 bfloat16 products of 4x4 took longer.
     """
     a, b, c = (x if x is None or not x.requires_grad else x.detach() for x in (a, b, c))
     out = None
-    large = max(a.shape[-2:-1] + b.shape[-1:], default=0) > table.MMA_MOST
-    if large and a.is_cuda and dtype == torch.bfloat16:
+    if a.is_cuda and dtype == torch.bfloat16:
         shape = _shape(a.shape, b.shape, matrices=c is not None)
         out = a.new_empty(shape if c is None else torch.broadcast_shapes(shape, c.shape), dtype=dtype)
     elif c is not None:
