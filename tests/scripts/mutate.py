@@ -209,17 +209,18 @@ def drawn(area, generator):
             keys.remove(key)
 
 
+NOTHING = ast.Constant, ast.Pass
+
+
 def without_docstrings(text):
-    """The syntax tree of Python code without docstrings and the annotations of functions, as text."""
+    """The syntax tree of Python code without docstrings, annotations and ``pass``, as text."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
-        if isinstance(node, ast.arg):
-            node.annotation = None
-        if isinstance(node, ast.FunctionDef):
-            node.returns = None
+        for annotation in {"annotation", "returns"}.intersection(node._fields):
+            setattr(node, annotation, None)
         body = getattr(node, "body", None)
         if isinstance(body, list):
-            node.body = [x for x in body if not (isinstance(x, ast.Expr) and isinstance(x.value, ast.Constant))]
+            node.body = [x for x in body if not isinstance(x.value if isinstance(x, ast.Expr) else x, NOTHING)]
     return ast.dump(tree)
 
 
@@ -302,7 +303,7 @@ class Tree:
 
     def _runs(self, program, *paths):
         command = [sys.executable, "-c", program, *(str(path.relative_to(self.root)) for path in paths)]
-        return subprocess.run(command, env=self.environment, capture_output=True).returncode == 0
+        return subprocess.run(command, cwd=self.root, env=self.environment, capture_output=True).returncode == 0
 
     def _rebuild(self, path, status):
         changed = [path]

@@ -227,6 +227,17 @@ class TestText:
         with pytest.raises(SimulationError, match=r"goes to \.LBB9"):
             instructions_of("one:\n s_branch .LBB9\n", ("one",))
 
+    @pytest.mark.parametrize(
+        ("line", "why"),
+        [
+            ("global_load_dword v0, v[2:3], off offset:16 glc offset:8", "a modifier stands twice in"),
+            ("ds_write_b32 v0, v1 offset:16, v2", "cannot take apart the operands"),
+        ],
+    )
+    def test_of_no_instruction(self, line, why):
+        with pytest.raises(SimulationError, match=why):
+            parse(line)
+
     def test_of_one_instruction(self):
         x = parse("v_add_u32_sdwa v0, sext(v1), v2 dst_sel:DWORD src0_sel:BYTE_1")
         assert (x.mnemonic, x.encoding) == ("v_add_u32", "sdwa")
