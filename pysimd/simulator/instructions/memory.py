@@ -102,8 +102,10 @@ def _global_address(vector: str, scalar: str, modifiers: Modifiers):
     if scalar == "off":
         read = vector_reader(parse_operand(vector), "i64")
         return lambda g: np.broadcast_to(read(g) + offset, g.exec.shape)[g.exec]
-    base = scalar_reader(parse_operand(scalar), "i64")
-    index = vector_reader(parse_operand(vector), "u32")
+    operand = parse_operand(scalar)
+    if operand.file != "s":
+        raise UnsupportedInstruction(f"operand {operand.text!r} where scalar registers hold the base address")
+    base, index = scalar_reader(operand, "i64"), vector_reader(parse_operand(vector), "u32")
     return lambda g: np.broadcast_to(index(g).astype(np.int64) + (base(g) + offset)[:, None], g.exec.shape)[g.exec]
 
 
