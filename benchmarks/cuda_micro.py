@@ -158,7 +158,7 @@ def batched_row(types: str, m: int, n: int, k: int, array_bytes: int) -> dict[st
     shown = "  ".join(f"{name} {rate:.2f}" for name, rate in rates.items())
     record.progress(f"{types} {m} x {n} x {k}  TB/s  {shown}  {'' if holds else 'WRONG'}")
     choice = choose(types, m, n, k, batch)
-    tile = {Way.BATCHED: partial(tiling, types), Way.BATCHED_MMA: mma_tiling}.get(choice.way)
+    tile = {Way.BATCHED: partial(tiling, types), Way.BATCHED_MMA: partial(mma_tiling, size=a.itemsize)}.get(choice.way)
     row = {
         "types": types,
         "m": m,

@@ -6,7 +6,8 @@ template instance in ``gpu_kernels/ladder/<name>.cu``; ``{a}`` and ``{b}`` stand
 (gemm.cuh). Plain data: nothing here needs CuPy.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 DOCUMENTS = {
     "slides": "slides on row-major SGEMM, kernels sgemm0 to sgemv7",
@@ -27,7 +28,7 @@ class Block:
         warps_m, warps_n: the eight consumer warps, down and across the tile.
         lanes_m, lanes_n: the lanes of a warp, down and across its warp tile.
         stages: panels in shared memory.
-        rate: speed with large products on an H200, as a part of the peak; measured.
+        rate: words that it multiplies with large products on an H200, as a part of the peak of f32; measured.
         setmaxnreg: the accumulators need registers that the producers release, which only sm_90a can do.
     """
 
@@ -58,6 +59,12 @@ SMALL = Block(4, 4, 4, 2, 4, 8, stages=12, rate=0.46)
 COLUMN = Block(8, 4, 8, 1, 8, 4, stages=8, rate=0.44)
 ROW = Block(4, 8, 1, 8, 4, 8, stages=8, rate=0.62)
 # fmt: on
+
+
+_INT8_RATES = {SQUARE: (0.51, 0.51, 0.12), SMALL: (0.42, 0.21, 0.20)}
+"""The same for int8: with K-major operands, with one that the producers transpose, and with operands of which none is
+loaded 16 bytes at a time. (A tile of 64 x 64 takes half as long to load as one of 128 x 128, with a quarter of the
+multiply-adds.)"""
 
 
 @dataclass(frozen=True)
@@ -101,15 +108,15 @@ class Rung:
         wide: aligned operands are read 16 bytes at a time.
         wide_c: so are rows of C written.
         stages: panels in dynamic shared memory; 0 where shared memory is static.
-        line_pad: bytes of padding of a line of 16-bit elements in shared memory (f16_panel.cuh); None for packed
-            words (panel_loader.cuh).
+        line_pad: bytes of padding of a line in shared memory (f16_panel.cuh); None for packed words
+            (panel_loader.cuh).
         blocks: the block tiles of warp_specialized.cuh that it chooses from, first that of ``tm`` and ``tn``.
         tensor_blocks: the blocks of wgmma_gemm.cuh that it chooses from, first that of ``bm`` and ``bn``.
         split_k: tiles may be split along k (tile_scheduler.cuh).
         fused_fixup: where C is small, the same launch adds the partial tiles.
         loads_by_tma: panels are loaded by TMA, MN-major only: a K-major operand is transposed by a copy first.
         splits_operands: a first launch writes the two parts of each operand.
-        packs_operands: TMA reads K-major operands only; a first launch packs others.
+        packs_operands: aligned K-major operands are multiplied; a first launch packs others.
         pads_operands: a first launch copies operands whose rows TMA cannot read, and pads their rows.
         narrow: type of result.cuh by which C is stored where it has the operands' 16-bit type; empty if it cannot.
         stores_by_tma: C is stored by TMA.
@@ -158,7 +165,7 @@ class Rung:
 
     @property
     def panel_bytes(self) -> int:
-        """Of one k of one row of a panel that TMA loads: both parts of split operands."""
+        """Of one k of one row of a panel: both parts of split operands."""
         return 8 if self.splits_operands else 1 if self.types == "i8i32" else 2
 
     @property
@@ -234,7 +241,7 @@ RUNGS = (
          new="TMA loads: one producer thread starts two box copies a panel",
          covers=(), wide_c=True),
     Rung("H1", "h2_gemm", bm=128, bn=256, bk=8, tm=8, tn=16, threads=256, requires="sm_80", types="f16",
-         blocks=(WIDE, SQUARE, SMALL), split_k=True,
+         blocks=(replace(WIDE, rate=0.80), replace(SQUARE, rate=0.66), replace(SMALL, rate=0.30)), split_k=True,
          new="f16 without tensor cores: HFMA2 on pairs along k",
          covers=(), wide=True, wide_c=True),
     Rung("I1", "i8_dp4a_gemm", bm=128, bn=128, bk=8, tm=8, tn=8, threads=256, requires="sm_80", types="i8i32",
@@ -304,6 +311,10 @@ RUNGS = (
          split_k=True, pads_operands=True, narrow="ToF16", stores_by_tma=True,
          new="f16 as bf16_best; C of f32 or f16",
          covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {result}>"),
+    Rung("T12", "i8_mma_sync", bm=128, bn=256, bk=64, tm=64, tn=64, lanes=32, threads=256, requires="sm_80",
+         types="i8i32", stages=4, line_pad=0, packs_operands=True,
+         new="int8 by mma.sync, for devices without wgmma: 32 k an instruction",
+         covers=(), wide_c=True, entry="{name}<{bk}, {stages}>"),
 )
 # fmt: on
 BY_NAME = {row.name: row for row in RUNGS}
@@ -319,6 +330,16 @@ def layouts(row: Rung) -> tuple[str, ...]:
     if row.loads_by_tma:
         return ("MN_MAJOR",)
     return LAYOUTS if row.wide else LAYOUTS[:2]
+
+
+def rates(row: Rung, blocks: Sequence[Block], a: str, b: str) -> list[float]:
+    """The rates of blocks of a rung. Those of int8 depend on the layouts of the operands: integers have the same bits
+    whatever the choice."""
+    if row.types != "i8i32":
+        return [block.rate for block in blocks]
+    vectors = any(layout.endswith("VEC4") for layout in (a, b))
+    transposed = any(layout.startswith("MN_MAJOR") for layout in (a, b))
+    return [_INT8_RATES[block][1 if transposed and vectors else 0 if vectors else 2] for block in blocks]
 
 
 def entry(
@@ -339,7 +360,8 @@ def entry(
         x = block or row.blocks[0]
         name = f"{row.name}_fused_fixup" if fused_fixup else row.name
         return f"{name}<{a}, {b}, {x.mr}, {x.nr}, {x.warps_m}, {x.warps_n}, {x.lanes_m}, {x.lanes_n}, {x.stages}>"
-    return row.entry.format(name=row.name, a=a, b=b, bm=row.bm, bn=row.bn, bk=row.bk, tm=row.tm, tn=row.tn)
+    sizes = {"bm": row.bm, "bn": row.bn, "bk": row.bk, "tm": row.tm, "tn": row.tn, "stages": row.stages}
+    return row.entry.format(name=row.name, a=a, b=b, **sizes)
 
 
 def fixup_entry(row: Rung, block: Block | TensorBlock, narrow: bool = False) -> str:
@@ -364,7 +386,7 @@ def dynamic_shared_bytes(row: Rung, a: str, b: str, block: Block | TensorBlock |
     if row.line_pad is not None:
         panels = ((row.bm, a), (row.bn, b))
         lines = ((r, row.bk) if layout.startswith("K_MAJOR") else (row.bk, r) for r, layout in panels)
-        return row.stages * sum(count * (2 * length + row.line_pad) for count, length in lines)
+        return row.stages * sum(count * (row.panel_bytes * length + row.line_pad) for count, length in lines)
     x = block or (row.blocks[0] if row.blocks else row)
     rows = x.bm + x.bn + sum(4 for layout in (a, b) if layout.startswith("K_MAJOR"))
     return x.stages * 8 * rows * 4  # 8 words of k, 4 bytes each

@@ -86,6 +86,9 @@ BATCHED_ANY = "batched_any.cu"
 """What it runs before such an instance is compiled, and with alpha, beta and C: an instance for each types family."""
 
 BATCHED_TYPES = {"f32": "F32", "f64": "F64", "f16": "F16", "bf16f32": "BF16F32", "i8i32": "I8I32"}
+BATCHED_NARROW = {"bf16f32": "BF16"}
+"""The types for results of the operands' own 16 bits, of families whose results have 32."""
+
 BATCHED_MOST_MN, BATCHED_MOST_K = 32, 64
 """The largest sizes that ``matmul`` gives to batched.cu on every GPU, in every types family."""
 
@@ -135,6 +138,7 @@ class Batched:
         a, b: how a batch of the operand lies in memory: CONTIGUOUS, STRIDED or BROADCAST (batched.cu).
         a_transposed, b_transposed: the operand is stored column by column.
         whole: the batch of C is one contiguous, 16-byte aligned range of memory.
+        narrow: C has the operands' own 16 bits, in a family whose results have 32.
     """
 
     source: ClassVar[str] = BATCHED
@@ -152,13 +156,14 @@ class Batched:
     b: str = "CONTIGUOUS"
     b_transposed: bool = False
     whole: bool = True
+    narrow: bool = False
 
     @property
     def entry(self) -> str:
         layout_a = "MN_MAJOR" if self.a_transposed else "K_MAJOR"
         layout_b = "K_MAJOR" if self.b_transposed else "MN_MAJOR"
         parameters = (
-            BATCHED_TYPES[self.types],
+            batched_type(self.types, self.narrow),
             f"Shape<{self.m}, {self.n}, {self.k}>",
             self.tile,
             f"Operand<{self.a}, {layout_a}>",
@@ -196,15 +201,20 @@ class BatchedMma(Batched):
         return 32 * super().lanes
 
 
-def batched_any(types: str) -> str:
+def batched_type(types: str, narrow: bool) -> str:
+    """The type of types.cuh for a types family; ``narrow`` as for ``Batched``."""
+    return BATCHED_NARROW[types] if narrow else BATCHED_TYPES[types]
+
+
+def batched_any(types: str, narrow: bool = False) -> str:
     """The template instance of batched_any.cu for a types family."""
-    return f"batched_any<{BATCHED_TYPES[types]}>"
+    return f"batched_any<{batched_type(types, narrow)}>"
 
 
-def wmma(types: str) -> tuple[Kernel, str]:
+def wmma(types: str, narrow: bool = False) -> tuple[Kernel, str]:
     """The row for tiles of a types family on tensor cores, and its instance for any operands."""
     row = next(row for row in KERNELS if row.form == "wmma" and row.types in (types, f"{types}f32"))
-    return row, entry(row, "", "", True, False).replace(row.types.upper(), types.upper(), 1)
+    return row, entry(row, "", "", True, False).replace(row.types.upper(), batched_type(types, narrow), 1)
 
 
 def _cpp(value: bool) -> str:

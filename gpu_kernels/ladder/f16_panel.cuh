@@ -15,12 +15,15 @@ struct Padded {
     __device__ static u32 at(int line, int chunk) { return (u32)(line * PITCH + chunk * 16); }
 };
 
-/* XOR swizzle, no padding: chunk c of line l lies at c ^ (l % 8). Lines that are 8 apart have the same order. */
+/* XOR swizzle, no padding: chunk c of line l lies at c ^ (l % 8) or, where two lines share 128 bytes, at
+ * c ^ (l / 2 % 4). Lines that are 8 apart have the same order. */
 template <int CHUNKS>
 struct Swizzled {
-    static_assert(CHUNKS % 8 == 0, "");
-    static constexpr int PITCH = 16 * CHUNKS;
-    __device__ static u32 at(int line, int chunk) { return (u32)(line * PITCH + (chunk ^ line % 8) * 16); }
+    static_assert(CHUNKS == 4 || CHUNKS % 8 == 0, "");
+    static constexpr int PITCH = 16 * CHUNKS, TOGETHER = CHUNKS == 4 ? 2 : 1;
+    __device__ static u32 at(int line, int chunk) {
+        return (u32)(line * PITCH + (chunk ^ line / TOGETHER % (8 / TOGETHER)) * 16);
+    }
 };
 
 /* A thread copies the same chunk of every LINE_STEP-th line; its source pointer advances from panel to panel. */

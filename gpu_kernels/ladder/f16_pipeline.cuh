@@ -1,4 +1,4 @@
-/* f16_pipeline.cuh: cp.async multistage pipeline of f16 panels for eight warps with tensor cores.
+/* f16_pipeline.cuh: cp.async multistage pipeline of panels of 16-bit elements for eight warps with tensor cores.
  *
  * What a warp does is a class Warp, with accumulators and two sets of fragments:
  *
@@ -12,19 +12,23 @@
  */
 #include "f16_panel.cuh"
 
-constexpr int BM = 128, BN = 256, BK = 64, STAGES = 3, TM = 64, TN = 64, THREADS = 256, GROUP = 16;
+constexpr int BM = 128, BN = 256, TM = 64, TN = 64, THREADS = 256, GROUP = 16;
 
 extern __shared__ __align__(128) u32 panels[];
 
-template <template <int> class Placement, template <class, class> class Warp, Layout LA, Layout LB>
+/* BK counts 16-bit elements of the panels, each of which holds PACKED elements of the operands: with 2 these are int8,
+ * and K-major. */
+template <template <int> class Placement, template <class, class> class Warp, Layout LA, Layout LB, int BK = 64,
+          int STAGES = 3, int PACKED = 1>
 __device__ __forceinline__ void f16_pipeline(const Gemm& p) {
     typedef F16Panel<LA, BM, BK, THREADS, Placement> PanelA;
     typedef F16Panel<LB, BN, BK, THREADS, Placement> PanelB;
     constexpr int STAGE = PanelA::BYTES + PanelB::BYTES, STEPS = BK / 16;
     static_assert(STAGES >= 3 && STEPS % 2 == 0, "a panel is complete one panel ahead; steps alternate the two sets");
     TileCoordinates t = grouped_tile_coordinates<BM, BN, GROUP>(p);
-    PanelA a((const u16*)p.a + t.product * p.a_batch, p.lda, (i64)t.row * BM, p.m, p.k);
-    PanelB b((const u16*)p.b + t.product * p.b_batch, p.ldb, (i64)t.column * BN, p.n, p.k);
+    i64 count = (p.k + PACKED - 1) / PACKED;
+    PanelA a((const u16*)p.a + t.product * (p.a_batch / PACKED), p.lda / PACKED, (i64)t.row * BM, p.m, count);
+    PanelB b((const u16*)p.b + t.product * (p.b_batch / PACKED), p.ldb / PACKED, (i64)t.column * BN, p.n, count);
     u32 read = 0, write = shared_address(panels);
     auto after = [](u32 panel, u32 first) { return panel == first + (STAGES - 1) * STAGE ? first : panel + STAGE; };
     auto copy = [&](int part, int parts) {
@@ -42,7 +46,7 @@ __device__ __forceinline__ void f16_pipeline(const Gemm& p) {
     __syncthreads();
     tile.load(0, read, 0);
 #pragma unroll 1
-    for (i64 k = 0; k < p.k; k += BK) {
+    for (i64 k = 0; k < count; k += BK) {
         u32 next = after(read, 0);
 #pragma unroll
         for (int step = 0; step < STEPS; ++step) {

@@ -1,33 +1,7 @@
 /* fixup.cuh: the fix-up of tiles that were split along k (tile_scheduler.cuh). T is a type of result.cuh.
  */
-#include "result.cuh"
+#include "store_row.cuh"
 #include "tile_scheduler.cuh"
-
-/* Four adjacent elements of a row of C, of which only the first `left` exist. */
-template <class T>
-__device__ inline void store_row4(const Gemm& p, typename T::Out* c, const typename T::Out* c0, i64 left,
-                                  const typename T::Partial* x) {
-    typedef typename T::Out Out;
-    if (left >= 4 && p.c_vector) {
-        Out y[4];
-        if (c0) {
-            struct alignas(4 * sizeof(Out)) Four {
-                Out x[4];
-            } old = *(const Four*)c0;
-#pragma unroll
-            for (int w = 0; w < 4; ++w) y[w] = T::out(T::scaled(p.alpha, x[w], p.beta, old.x[w]));
-        } else {
-#pragma unroll
-            for (int w = 0; w < 4; ++w) y[w] = T::out(T::scaled(p.alpha, x[w]));
-        }
-        if constexpr (sizeof(Out) == 4) __stwb((uint4*)c, *(const uint4*)y);
-        else __stwb((uint2*)c, *(const uint2*)y);
-        return;
-    }
-#pragma unroll
-    for (int w = 0; w < 4; ++w)
-        if (w < left) c[w] = T::out(c0 ? T::scaled(p.alpha, x[w], p.beta, c0[w * p.c0_cs]) : T::scaled(p.alpha, x[w]));
-}
 
 /* Fix-up: adds the partial tiles of every split tile and stores C. Where there are more threads than vectors of 4
  * elements, groups of lanes add partial tiles that are adjacent in k, then each other's results. */

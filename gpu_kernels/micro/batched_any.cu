@@ -7,7 +7,7 @@
  * per k     4 FFMA (DFMA, IMAD) for 5 elements from shared memory
  * ratio     4 / 5 = 0.80 in shared memory; in device memory every element moves once, one an access
  * rounding  one fma per term, k ascending from 0, then one for alpha and one for beta: bit-equal to batched where alpha
- *           is 1 and C0 null. F16 accumulates in f32 and rounds once. Integers wrap around
+ *           is 1 and C0 null. F16 and BF16 accumulate in f32 and round once. Integers wrap around
  * needs     sm_75
  * idea      one instance for all shapes, compiled once: a shape seen for the first time waits for no compiler. Little
  *           code, so that the first shape of all does not wait long. Written here
@@ -29,11 +29,12 @@ constexpr int TN = 4, THREADS = 128;
 
 __device__ inline int multiply_add(int a, int b, int c) { return (int)((u32)a * (u32)b + (u32)c); }
 
-/* Elements and results as accumulators. */
-__device__ inline float widened(float x) { return x; }
-__device__ inline double widened(double x) { return x; }
-__device__ inline float widened(u16 x) { return f16_value(x); }
-__device__ inline int widened(int x) { return x; }
+/* Results and elements as accumulators. */
+template <class Y>
+__device__ inline typename Y::Acc widened(typename Y::Out x) {
+    if constexpr (sizeof(typename Y::Out) == 2) return Y::value(x); /* also the type of the elements */
+    else return x;
+}
 template <class Y>
 __device__ inline typename Y::Acc element(typename Y::Elem x) {
     return Y::value(x);
@@ -109,7 +110,7 @@ __global__ void __launch_bounds__(THREADS)
         for (int j = 0; j < TN; ++j) {
             if (j0 + j >= n) break;
             Acc sum = multiply_add(alpha, acc[j], nothing<Acc>());
-            if (p.c0) sum = multiply_add(beta, widened(c0[(j0 + j) * p.c0_cs]), sum);
+            if (p.c0) sum = multiply_add(beta, widened<Y>(c0[(j0 + j) * p.c0_cs]), sum);
             c[(j0 + j) * p.c_cs] = Y::result(sum);
         }
     }

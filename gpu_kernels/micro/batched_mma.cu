@@ -40,6 +40,10 @@ template <>
 __device__ inline void mma<BF16F32>(float (&d)[4], const u32* a, const u32* b) {
     PYSIMD_MMA("m16n8k16", "f32.bf16.bf16.f32", "f");
 }
+template <>
+__device__ inline void mma<BF16>(float (&d)[4], const u32* a, const u32* b) {
+    mma<BF16F32>(d, a, b);
+}
 template <class Y>
 __device__ inline void mma(int (&d)[4], const u32* a, const u32* b) {
     PYSIMD_MMA("m16n8k32", "s32.s8.s8.s32", "r");

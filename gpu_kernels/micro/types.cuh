@@ -66,6 +66,29 @@ struct BF16F32 {
     __device__ static u32 bits(const Out* x, int w) { return __float_as_uint(x[w]); }
 };
 
+/* To nearest even; of a NaN the one that cvt.rn.bf16.f32 gives. */
+__device__ inline u16 bf16_bits(float x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    u16 bits;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+    return bits;
+#else
+    u32 bits = __float_as_uint(x), nearest = (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
+    return (u16)((bits & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : nearest);
+#endif
+}
+
+/* bf16 in, bf16 out, accumulated in f32 and rounded once. */
+struct BF16 {
+    typedef u16 Elem, Out;
+    typedef float Acc;
+    __device__ static Acc word(const u32* w, int e) { return BF16F32::word(w, e); }
+    __device__ static Acc value(Elem x) { return BF16F32::value(x); }
+    __device__ static Acc add(Out c0, Acc x) { return __fmaf_ieee_rn(1.0f, value(c0), x); }
+    __device__ static Out result(Acc x) { return bf16_bits(x); }
+    __device__ static u32 bits(const Out* x, int w) { return (u32)x[2 * w] | (u32)x[2 * w + 1] << 16; }
+};
+
 struct I8I32 {
     typedef signed char Elem;
     typedef int Acc, Out;

@@ -23,9 +23,9 @@ _OF_TYPES = {"f32": "FFMA", "f16": "HFMA2", "i8i32": "IDP.4A"}
 
 def instruction(row: ladder_table.Rung) -> str:
     """The multiply-add of a rung, as nvdisasm spells it (a prefix)."""
-    if row.tensor_blocks:
-        return "IGMMA" if row.types == "i8i32" else "HGMMA"
-    return "HMMA" if row.lanes > 1 else _OF_TYPES[row.types]
+    if row.lanes == 1:
+        return _OF_TYPES[row.types]
+    return ("I" if row.types == "i8i32" else "H") + ("GMMA" if row.tensor_blocks else "MMA")
 
 
 def inspect(rung: Rung, target: str | None) -> Inspection:

@@ -5,6 +5,7 @@ import cuda_arrays
 import layouts
 import numpy as np
 import pytest
+from cases import SEED
 from cuda_arrays import on_gpu, on_host
 from pysimd.gpu_kernels import table
 from reference import check, moderate
@@ -137,6 +138,64 @@ class TestProducts:
                 stream.end_capture().launch()
                 stream.synchronize()
                 check(on_host(out), "f32", a, b)
+
+
+@needs_gpu
+@pytest.mark.parametrize(
+    ("m", "k", "n"), [(4, 5, 3), (16, 16, 16), (24, 24, 24), (33, 34, 64), (96, 96, 96), (113, 8, 128), (40, 0, 33)]
+)
+def test_bfloat16_results_are_rounded_once(m, k, n, rng):
+    """By the instance, by what computes a shape before it is compiled, and up to 32 with alpha, beta and C: the float32
+    result in its nearest bfloat16."""
+    import cupy
+
+    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
+    a, b, c = (on_gpu(rng.standard_normal(shape).astype(bfloat16)) for shape in ((21, m, k), (21, k, n), (21, m, n)))
+    if k:
+        a[3, 0, 0] = np.nan
+    for _ in range(2):
+        for out in (cupy.empty((21, m, n), bfloat16), cupy.empty((21, n, m), bfloat16).swapaxes(1, 2)):
+            assert pysimd.matmul(a, b, out=out) is out
+            assert same_bits(out, on_host(pysimd.matmul(a, b)).astype(bfloat16))
+        INSTANCES.wait()
+        if max(m, n) > 32:
+            continue
+        pysimd.gemm(a, b, c, alpha=1.5, beta=-2, out=out)
+        assert same_bits(out, on_host(pysimd.gemm(a, b, c.astype(np.float32), alpha=1.5, beta=-2)).astype(bfloat16))
+
+
+def same_bits(found, expected) -> bool:
+    """Whichever NaN."""
+    found = on_host(found)
+    nan = np.isnan(expected.astype(np.float32))
+    same = found.view(np.uint16) == expected.view(np.uint16)
+    return bool((np.isnan(found.astype(np.float32)) == nan).all() and (same | nan).all())
+
+
+@needs_gpu
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize(("types", "strided"), [("f16", False), ("f16", True), ("i8i32", False)])
+def test_more_than_2_31_elements(types, strided):
+    """Of each array: the bits are those of two halves of the batch; products of the last elements are right."""
+    import cupy
+
+    count, dtype = (1 << 21) + 5, np.dtype(dtypes.FAMILIES[types].a)
+    needed = 3 * count * 32 * 32 * (dtype.itemsize + 4)
+    if cupy.cuda.runtime.memGetInfo()[0] < needed:
+        pytest.skip(f"the device has less than {needed >> 30} GiB of free memory")
+    values = cupy.random.default_rng(SEED).integers(-4, 5, 1_000_003, dtype=np.int8).astype(dtype)
+    try:
+        a = cupy.resize(values, (count, 32, 40))[..., :32] if strided else cupy.resize(values, (count, 32, 32))
+        b = cupy.resize(values[::-1], (count, 32, 32))
+        out, half = pysimd.matmul(a, b), count // 2
+        for part in (slice(half), slice(half, None)):
+            assert (out[part] == pysimd.matmul(a[part], b[part])).all()
+        for at in (0, half, count - 3):
+            expected = on_host(a[at : at + 3]).astype(np.int64) @ on_host(b[at : at + 3]).astype(np.int64)
+            assert (on_host(out[at : at + 3]) == expected).all()
+    finally:
+        del a, b, out
+        cupy.get_default_memory_pool().free_all_blocks()
 
 
 @needs_gpu

@@ -273,7 +273,7 @@ def test_compiled_code_fits():
             assert rung.registers * rung.threads <= 65_536 // (2 if rung.tm == 8 else 1)
 
 
-NARROW = ["h2_gemm", "i8_dp4a_gemm", "i8_wgmma"]
+NARROW = ["h2_gemm", "i8_dp4a_gemm", "i8_wgmma", "i8_mma_sync"]
 
 
 class TestNarrow:
@@ -411,15 +411,28 @@ class TestSixteenBitC:
         assert (room[:, m:] == 77).all()
         self.check(rung(a[:, 1:], b[1:], out=out), a[:, 1:], b[1:])
 
-    @pytest.mark.parametrize(("m", "n", "k"), [(3, 5, 4), (60, 70, 80), (300, 500, 700)])
-    def test_matmul_rounds_to_the_type_of_out(self, m, n, k, gpu_rng):
-        """By every kernel that it chooses."""
+    @pytest.mark.parametrize("types", ["bf16f32", "f16"])
+    @pytest.mark.parametrize(
+        ("m", "n", "k"), [(3, 5, 4), (60, 70, 80), (300, 500, 700), (64, 96, 4096), (128, 130, 20_000)]
+    )
+    def test_matmul_rounds_to_the_type_of_out(self, types, m, n, k, gpu_rng):
+        """By every kernel that it chooses: cuBLAS splits k of some of them."""
+        self.check_calls(types, m, n, k, gpu_rng)
+
+    @pytest.mark.parametrize("types", ["bf16f32", "f16"])
+    def test_random_sizes_are_rounded_once(self, types, gpu_rng):
+        """Log-uniform from 33 to 3000."""
+        for shape in np.exp(np.random.default_rng(SEED).uniform(np.log(33), np.log(3000), (20, 3))).astype(int):
+            self.check_calls(types, *shape.tolist(), gpu_rng)
+
+    def check_calls(self, types, m, n, k, gpu_rng):
         import cupy
 
         ml_dtypes = pytest.importorskip("ml_dtypes")
-        a, b, c = (random(gpu_rng, shape, "bf16f32").view(ml_dtypes.bfloat16) for shape in ((m, k), (k, n), (m, n)))
+        dtype = np.float16 if types == "f16" else ml_dtypes.bfloat16
+        a, b, c = (random(gpu_rng, shape, types).view(dtype) for shape in ((m, k), (k, n), (m, n)))
         out = cupy.empty_like(c)
-        bits = [x.view(np.uint16) for x in (out, a, b, c)]
+        bits = [x if types == "f16" else x.view(np.uint16) for x in (out, a, b, c)]
         assert pysimd.matmul(a, b, out=out) is out
         self.check(*bits[:3])
         assert pysimd.gemm(a, b, c, alpha=2, beta=-1, out=out) is out

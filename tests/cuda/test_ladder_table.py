@@ -98,7 +98,10 @@ def test_entries_name_what_the_file_defines(row):
     for layout in ladder_table.layouts(row):
         if row.splits_operands or row.packs_operands:
             assert re.search(rf"\) {ladder_table.pack_entry(row, layout).split('<')[0]}\(const", text)
-            assert ladder_table.entry(row, layout, layout).startswith(f"{row.name}<{row.bn}, ")
+            assert ladder_table.entry(row, layout, layout) == ladder_table.entry(row, "K_MAJOR", "K_MAJOR")
+            assert ladder_table.entry(row, layout, layout).startswith(
+                f"{row.name}<{row.bn if row.tensor_blocks else row.bk}, "
+            )
         else:
             assert ladder_table.entry(row, layout, layout).startswith(f"{row.name}<{layout}, {layout}")
 

@@ -259,6 +259,41 @@ def test_rows_that_cannot_be_read_are_padded(narrow, monkeypatch):
     assert (maps[2][1], maps[2][4]) == (c_bytes, (128 // c_bytes, 64))
 
 
+@pytest.mark.parametrize(
+    ("changes", "layout", "packed"),
+    [
+        ({}, "K_MAJOR", False),
+        ({"k": 90, "lda": 96}, "K_MAJOR", True),  # what follows the end of a row is not zero
+        ({"lda": 100}, "K_MAJOR", True),
+        ({"a": 4104}, "K_MAJOR", True),
+        ({"lda": -96}, "K_MAJOR", True),
+        ({"a_batch": 3008}, "K_MAJOR", False),
+        ({"a_batch": 3001}, "K_MAJOR", True),
+        ({"lda": 32}, "MN_MAJOR", True),
+    ],
+)
+def test_operands_of_a_rung_without_maps_are_packed(changes, layout, packed):
+    """K-major, with rows of whole pieces of 16 bytes; the Gemm has the copy's address, pitch and step."""
+    row = ladder_table.BY_NAME["i8_mma_sync"]
+    given = {"a": 4096, "b": 8192, "c": 1 << 20, "m": 30, "n": 64, "k": 96, "lda": 96, "ldb": 96, "ldc": 64} | changes
+    b_layout = "MN_MAJOR" if given["k"] % 16 else "K_MAJOR"
+    words = np.array([given.get(name, 0) for name in gemm_launches.FIELDS], np.int64)
+    gemm = Argument(words, tuple(Slot(i, which) for i, which in ((0, A), (1, B), (3, C))))
+    copies, scratch, made = gemm_tensor.packed(row, (layout, b_layout), 5, gemm)
+    fields = gemm_tensor.fields(made)
+    assert [letter for letter, _ in copies] == [layout] * packed + [b_layout] * (b_layout == "MN_MAJOR")
+    assert scratch == sum(copy.nbytes for _, copy in copies)
+    if not packed:
+        assert (made.slots, made.words.tolist()) == (gemm.slots, words.tolist())
+        return
+    copy = copies[0][1]
+    assert made.slots[0] == Slot(0, SCRATCH, 0)
+    assert made.slots[2] == gemm.slots[2]
+    assert (fields["lda"], copy.pitch, copy.products) == (96, 96, 5 if "a_batch" in changes else 1)
+    assert fields["a_batch"] == (30 * 96 if "a_batch" in changes else 0)
+    assert copy.argument.slots == (Slot(0, A), Slot(1, SCRATCH, 0))
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_shared_memory_fits(row):
     for block in row.tensor_blocks:

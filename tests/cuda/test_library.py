@@ -22,6 +22,10 @@ DTYPES = {0: np.float32, 1: np.float64, 2: np.float16, 14: np.uint16}
 TYPES = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64", np.dtype(np.float16): "f16"}
 
 
+TF32, ONE_ROUNDING = 3, 16
+"""cublasMath_t: a mode that CuPy's handle may have, and the flag against partial results of 16 bits."""
+
+
 class Memory(np.ndarray):
     """A NumPy array with the address where a CuPy array has it."""
 
@@ -48,12 +52,22 @@ class Cublas:
     stream captures."""
 
     calls: ClassVar[list[int]] = []
+    modes: ClassVar[list[int]] = [TF32]
     capturing = False
+
+    def getMathMode(self, handle):
+        assert handle == 99
+        return self.modes[-1]
+
+    def setMathMode(self, handle, mode):
+        assert handle == 99
+        self.modes.append(mode)
 
     def gemmEx(self, handle, op_a, op_b, m, n, k, alpha, a, ta, lda, b, tb, ldb, beta, c, tc, ldc, compute, algorithm):
         if self.capturing:
             raise NotImplementedError("calling cuBLAS API during stream capture is currently unsupported")
         assert (handle, algorithm) == (99, -1)
+        assert self.modes[-1] == (TF32 | ONE_ROUNDING if tc in (2, 14) else TF32)
         assert ta == tb
         assert tc in ((0, 14) if ta == 14 else (ta,))
         assert compute == (70 if tc == 1 else 68)
@@ -86,7 +100,7 @@ def gemm(monkeypatch):
     monkeypatch.setattr(library, "_cublas", Cublas)
     monkeypatch.setattr(library, "_handle", lambda: 99)
     monkeypatch.setattr(library, "_copy", lambda to, source, nbytes: ctypes.memmove(to, source, nbytes))
-    Cublas.calls = []
+    Cublas.calls, Cublas.modes = [], [TF32]
 
     def call(a, b, c=None, out=None, alpha=1.0, beta=0.0):
         types = (TYPES[a.dtype],)
@@ -95,6 +109,7 @@ def gemm(monkeypatch):
         assert library.takes(product)
         work = library.work(product._replace(out=out))
         work.run()
+        assert Cublas.modes[-1] == TF32
         return out, work
 
     return call
@@ -169,6 +184,15 @@ def test_a_c_with_gaps_has_no_plan(gemm, rng):
 def test_factors_beyond_the_dtype_are_infinite(gemm):
     a = np.ones((3, 3), np.float16).view(Memory)
     assert np.isposinf(gemm(a, a, alpha=1e6)[0]).all()
+
+
+def test_the_math_mode_is_restored_after_an_error(gemm, rng, monkeypatch):
+    a, b = array(rng, 3, 4, dtype=np.float16), array(rng, 4, 5, dtype=np.float16)
+    _, work = gemm(a, b)
+    monkeypatch.setattr(Cublas, "capturing", True)
+    with pytest.raises(OptionError, match="does not let a graph capture"):
+        work.plan.run(addresses_of((a, b, None, array(rng, 3, 5, dtype=np.float16))))
+    assert Cublas.modes == [TF32, TF32 | ONE_ROUNDING, TF32, TF32 | ONE_ROUNDING, TF32]
 
 
 @pytest.mark.parametrize("narrow", [False, True])

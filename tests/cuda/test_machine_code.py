@@ -38,7 +38,12 @@ LARGER = [
     if batched.fits_static(types, size, size, size) or arch >= 80
 ]
 MMA = [
-    pytest.param(table.BatchedMma(types, m, n, k, *tilings.mma_tiling(m, n, k), a, at, b, bt, whole), arch)
+    pytest.param(
+        table.BatchedMma(
+            types, m, n, k, *tilings.mma_tiling(m, n, k, 1 if types == "i8i32" else 2), a, at, b, bt, whole
+        ),
+        arch,
+    )
     for types, (m, n, k), a, at, b, bt, whole, arch in (
         ("f16", (32, 32, 32), "CONTIGUOUS", False, "CONTIGUOUS", False, True, 80),
         ("f16", (128, 128, 128), "CONTIGUOUS", False, "CONTIGUOUS", False, True, 90),
@@ -49,6 +54,13 @@ MMA = [
         ("i8i32", (36, 33, 40), "CONTIGUOUS", True, "CONTIGUOUS", False, True, 100),
     )
 ]
+NARROW = (table.Batched("bf16f32", 16, 16, 16, *tilings.tiling("f16", 16, 16, 16), narrow=True), 75)
+NARROW_MMA = (
+    (table.BatchedMma("bf16f32", 64, 64, 64, *tilings.mma_tiling(64, 64, 64, 2), narrow=True), 80),
+    (table.BatchedMma("bf16f32", 33, 34, 36, *tilings.mma_tiling(33, 34, 36, 2), narrow=True), 100),
+)
+BATCHED += [pytest.param(*NARROW, id="bf16-16-sm_75")]
+MMA += [pytest.param(*x) for x in NARROW_MMA]
 ODD = table.Batched("f32", 7, 5, 9, 4, 5, 8, "STRIDED", True, "BROADCAST", False, False)
 
 
@@ -189,7 +201,7 @@ class TestBatchedMma:
         )
         if not any(length % elements for length in lengths):
             assert code.count("LDGSTS.E.BYPASS.128") > 0
-        if instance.whole and instance.types == "f16" and instance.n % 8 == 0:
+        if instance.whole and (instance.types == "f16" or instance.narrow) and instance.n % 8 == 0:
             assert code.count("STG.E.128") > 0
 
     def test_shared_memory(self, instance, arch):
@@ -200,6 +212,16 @@ class TestBatchedMma:
         if not shared:
             expected = max(batched.mma_operand_bytes(instance), batched.mma_staged_bytes(instance))
             assert code.shared_bytes - reserved == expected
+
+
+def test_results_of_bfloat16_are_rounded_once():
+    """By the instruction where there is one, in each kernel that computes a batch."""
+    _, tile = table.wmma("bf16f32", narrow=True)
+    for source, entry in ((table.BATCHED_ANY, table.batched_any("bf16f32", narrow=True)), ("wmma.cu", tile)):
+        code = machine.compiled(source, entry, 80)
+        assert code.count("LDL", "STL") == 0
+        assert code.count("F2FP.BF16") > 0
+    assert machine.compiled(NARROW_MMA[0][0].source, NARROW_MMA[0][0].entry, 80).count("F2FP.BF16") > 0
 
 
 def test_any_strides_compile():

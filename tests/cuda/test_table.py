@@ -14,7 +14,7 @@ from pysimd.gpu_kernels import table
 import pysimd
 from pysimd import dtypes, sources
 from pysimd.backends.cuda import nvrtc
-from pysimd.backends.gpu import batched, launches
+from pysimd.backends.gpu import batched, launches, tilings
 from pysimd.ratio import tile_ratio
 
 MICRO = files("pysimd.gpu_kernels").joinpath("micro")
@@ -126,6 +126,22 @@ def test_every_tiling_for_tensor_cores_fits(types):
         assert made.tm * made.tn * made.products <= 128 * 128
         for source in ("CONTIGUOUS", "STRIDED"):
             assert batched.dynamic_shared_bytes(replace(made, a=source, b=source)) <= 99 << 10
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "size", "tile"),
+    [
+        (128, 128, 128, 2, (64, 64)),
+        (113, 113, 113, 2, (64, 32)),
+        (114, 114, 114, 2, (64, 64)),
+        (114, 114, 114, 1, (64, 32)),
+        (128, 128, 113, 2, (64, 32)),
+        (113, 128, 128, 2, (64, 64)),
+        (97, 97, 97, 2, (32, 112)),
+    ],
+)
+def test_rows_that_are_copied_through_registers_get_more_warps(m, n, k, size, tile):
+    assert tilings.mma_tiling(m, n, k, size)[:2] == tile
 
 
 def _fake(shape, size, strides=None, pointer=1 << 20):

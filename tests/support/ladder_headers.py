@@ -153,7 +153,7 @@ def per_k(row: ladder_table.Rung, code: nvidia.Code) -> str:
     multiplied = [x for x in loop.lines if MULTIPLY_ADD in x.roles]
     loads = [x for x in loop.lines if LOAD in x.roles and x.memory == loop.tile_memory and x not in multiplied]
     steps = Fraction(sum(x.macs for x in multiplied), row.macs * products(row))
-    (name,) = {re.search(r"[HI]GMMA\.\w+|HMMA\.\d+|HFMA2|IDP\.4A|FFMA", x.text)[0] for x in multiplied}
+    (name,) = {re.search(r"[HI]GMMA\.\w+|[HI]MMA\.\d+|HFMA2|IDP\.4A|FFMA", x.text)[0] for x in multiplied}
     kind = "tf32" if row.splits_operands else ELEMENTS[row.types]
     said = f"{len(multiplied) / steps} {name}, {elements(loop, row) / steps} {kind} from {loop.tile_memory} memory"
     if loads and (row.wide_c or row.lanes > 1):

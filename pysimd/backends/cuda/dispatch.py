@@ -10,7 +10,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from pysimd.backends.cuda import device, estimates, tensor_maps
-from pysimd.backends.gpu import batched
+from pysimd.backends.gpu import batched, gemm_launches
 from pysimd.gpu_kernels import ladder_table, table
 
 
@@ -48,9 +48,15 @@ _TENSOR_CORES_F64 = 1 << 15
 """Multiply-adds of a float64 product up to 32 x 32 from which on cuBLAS is ahead: it has tensor cores for float64. It
 needs multiples of 8 for them, and loses that between 33 and 48."""
 
-_TENSOR_CORES_I8 = 1 << 30
+_TENSOR_CORES_I8 = 1 << 28
 """Multiply-adds of an int8 product from which on tensor cores are ahead of dp4a; below, the launch that packs costs the
-host more than the GPU gains."""
+host more than the GPU gains. At 1000, 1000, 1000 an H200 took 15 us with ``i8_wgmma``, 21 with ``i8_mma_sync``, 43 with
+dp4a."""
+
+
+_LEAST_TILES_I8 = 24
+"""Tiles of C from which on ``i8_mma_sync``, which does not split k, is ahead of dp4a, which does. On an H200 as many
+tiles as an eighth of the multiprocessors took as long; devices with half its rate of mma.sync need twice as many."""
 
 
 class _Source(NamedTuple):
@@ -102,7 +108,9 @@ def _rungs(types: str, m: int, n: int, k: int, count: int) -> tuple[str, ...]:
     """The rungs for products too large for a batch of small ones, of which the first is taken that the device can run;
     none where cuBLAS is faster, or the only one."""
     if types == "i8i32":
-        return (*(("i8_wgmma",) if m * n * k >= _TENSOR_CORES_I8 else ()), "i8_dp4a_gemm")
+        large = m * n * k >= _TENSOR_CORES_I8
+        mma = large and gemm_launches.tiles(ladder_table.BY_NAME["i8_mma_sync"], m, n) * count >= _LEAST_TILES_I8
+        return (*["i8_wgmma"] * large, *["i8_mma_sync"] * mma, "i8_dp4a_gemm")
     if types not in _BEST:
         return ()
     if count == 1:

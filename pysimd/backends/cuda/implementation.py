@@ -78,13 +78,13 @@ class Cuda(Gpu):
         return kernel is None or bool(getattr(ladder_table.BY_NAME.get(kernel.name), "narrow", ""))
 
     def rounds(self, product: Product, kernel: MicroKernel | Rung | None) -> bool:
-        """Rungs that store a 16-bit C do, and cuBLAS."""
+        """Rungs that store a 16-bit C do, kernels for batches, and cuBLAS."""
         if kernel is not None:
             return True
         choice = self._chosen(product)
         if choice.way is Way.RUNG:
             return bool(ladder_table.BY_NAME[choice.name].narrow)
-        return choice.way is Way.LIBRARY and library.takes(product)
+        return choice.way is not Way.TILES and (choice.way is not Way.LIBRARY or library.takes(product))
 
     def resources(self, rung: Rung) -> Resources:
         """Of the instance for row-major, aligned operands, compiled for the current device."""
@@ -140,7 +140,8 @@ def _plain(product: Product) -> bool:
 
 
 def _any_work(product: Product, device: int) -> Work:
-    function = tiles.function(table.BATCHED_ANY, table.batched_any(product.types), device)
+    entry = table.batched_any(product.types, batched.narrows(product.types, product.out.itemsize))
+    function = tiles.function(table.BATCHED_ANY, entry, device)
     return batched.any_work(product, function)
 
 

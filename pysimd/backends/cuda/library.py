@@ -1,7 +1,8 @@
 """Products by cuBLAS, called with addresses: its own alpha and beta, and strided batches.
 
 cuBLAS is column-major, so C is computed as the transposed product where it is row-major. 16-bit operands are multiplied
-with float32 accumulators, into a C of float32 or of their own type.
+with float32 accumulators, into a C of float32 or of their own type. Where cuBLAS splits k, it may by default round each
+partial result to the type of a 16-bit C before it adds them; its math mode is set so that it rounds once.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ _CAPTURED = (
     "this product is computed by cuBLAS, which CuPy does not let a graph capture: name a kernel of pysimd, "
     "gemm(..., kernel='f32_best') for float32, 'f16_best' or 'bf16_best', or capture torch.matmul"
 )
+
+_WIDE_REDUCTIONS = 16
+"""CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION, a flag of cublasMath_t."""
 
 _N, _T = 0, 1
 _DEFAULT = -1
@@ -80,12 +84,26 @@ class _Plan:
         if self._copied_bytes and addresses[C0] != addresses[C]:
             _copy(addresses[C], addresses[C0], self._copied_bytes)
         try:
-            handle = _handle()
-            for (x, of_x), (y, of_y), (z, of_z), call in self._calls:
-                call(handle, addresses[x] + of_x, addresses[y] + of_y, addresses[z] + of_z)
+            self._multiply(_handle(), addresses)
         except NotImplementedError as error:  # CuPy's answer while the stream captures
             raise OptionError(_CAPTURED) from error
         return None
+
+    def _multiply(self, handle: int, addresses: list[int]) -> None:
+        for (x, of_x), (y, of_y), (z, of_z), call in self._calls:
+            call(handle, addresses[x] + of_x, addresses[y] + of_y, addresses[z] + of_z)
+
+
+class _NarrowPlan(_Plan):
+    """The same into a C of 16 bits; CuPy's handle gets its math mode back."""
+
+    def _multiply(self, handle: int, addresses: list[int]) -> None:
+        mode = _cublas().getMathMode(handle)
+        _cublas().setMathMode(handle, mode | _WIDE_REDUCTIONS)
+        try:
+            super()._multiply(handle, addresses)
+        finally:
+            _cublas().setMathMode(handle, mode)
 
 
 def _call(types: _Types, gemm: _Gemm, alpha: int, beta: int):
@@ -145,7 +163,8 @@ def work(product: Product) -> Work | ArrayWork:
     types = _types(product)
     with np.errstate(over="ignore"):  # a factor beyond the result's dtype is infinity there
         factors = np.array([_factor(x, product.dtype) for x in (product.alpha, product.beta)], types.factors)
-    plan = _Plan(types, list(_calls(a, b, c)), factors, 0 if c0 is None else c.nbytes)
+    made_plan = _NarrowPlan if c.itemsize == 2 else _Plan
+    plan = made_plan(types, list(_calls(a, b, c)), factors, 0 if c0 is None else c.nbytes)
     made = Work(plan, (a, b, c0, c))
     # A C0 at another address would have to be copied: no plan where it is not one piece of memory.
     return made if c0 is None or _one_piece(c0, c) else ArrayWork(made.run)

@@ -6,6 +6,7 @@ from functools import cache
 
 from pysimd.backends.cuda import nvrtc
 from pysimd.backends.cuda.device import current_device
+from pysimd.backends.gpu import batched
 from pysimd.backends.gpu.launches import CallOperands, c_vector, grids, layout, tile_layouts
 from pysimd.gpu_kernels import table
 from pysimd.microkernel import MicroKernel
@@ -41,7 +42,7 @@ def tile_launches(kernel: MicroKernel, a, b, c0, c):
 
 def wmma_launches(types: str, a, b, c0, c):
     """The same on tensor cores for a types family of batched_mma.cu, with the same bits."""
-    row, entry = table.wmma(types)
+    row, entry = table.wmma(types, batched.narrows(types, c.itemsize))
     return _launches(row, entry, CallOperands(a, b, c0, c), False)
 
 

@@ -65,15 +65,29 @@ def instance(types: str, operands: CallOperands, *, mma: bool = False) -> table.
             sources.append("CONTIGUOUS" if dense else "STRIDED")
     natural = tuple(s if length > 1 else 0 for s, length in ((n, m), (1, n)))
     whole = operands.strides[3] == natural and operands.contiguous(3) and operands.arrays[3].data.ptr % 16 == 0
-    tile = tilings.mma_tiling(m, n, k) if mma else tilings.tiling(types, m, n, k)
+    narrow = narrows(types, operands.sizes[3])
+    tile = (
+        tilings.mma_tiling(m, n, k, operands.sizes[0]) if mma else tilings.tiling("f16" if narrow else types, m, n, k)
+    )
     made = table.BatchedMma if mma else table.Batched
-    return made(types, m, n, k, *tile, sources[0], turned[0], sources[1], turned[1], whole)
+    return made(types, m, n, k, *tile, sources[0], turned[0], sources[1], turned[1], whole, narrow)
+
+
+def narrows(types: str, c_bytes: int) -> bool:
+    """Whether a result of so many bytes has 16 bits in a family whose results have 32."""
+    return types in table.BATCHED_NARROW and c_bytes == 2
+
+
+def _sizes(made: table.Batched) -> tuple[int, int]:
+    """Bytes of an element of A and B, and of one of C."""
+    family = dtypes.FAMILIES[made.types]
+    size = dtypes.dtype_of(family.a).itemsize
+    return size, size if made.narrow else dtypes.dtype_of(family.c).itemsize
 
 
 def dynamic_shared_bytes(made: table.Batched) -> int:
     """Dynamic shared memory of a block of an instance: 0 where it is static, up to ``table.BATCHED_SHARED_BYTES``."""
-    family = dtypes.FAMILIES[made.types]
-    size, size_c = dtypes.dtype_of(family.a).itemsize, dtypes.dtype_of(family.c).itemsize
+    size, size_c = _sizes(made)
     if isinstance(made, table.BatchedMma):
         return _dynamic(max(mma_operand_bytes(made), mma_staged_bytes(made)))
     counts = (made.m * max(1, made.k), made.a), (max(1, made.k) * made.n, made.b)
@@ -90,7 +104,7 @@ def _dynamic(taken: int) -> int:
 def mma_operand_bytes(made: table.BatchedMma) -> int:
     """Shared memory of A and B in batched_mma.cu, and 16 bytes of zeros."""
     taken, k = 16, max(1, made.k)
-    vector = 16 // dtypes.dtype_of(dtypes.FAMILIES[made.types].a).itemsize
+    vector = 16 // _sizes(made)[0]
     for rows, source, k_major in ((made.m, made.a, not made.a_transposed), (made.n, made.b, made.b_transposed)):
         lines, length = (rows, k) if k_major else (k, rows)
         stored = 1 if source == "BROADCAST" else made.products
@@ -100,7 +114,7 @@ def mma_operand_bytes(made: table.BatchedMma) -> int:
 
 def mma_staged_bytes(made: table.BatchedMma) -> int:
     """Shared memory of a staged C there."""
-    size_c = dtypes.dtype_of(dtypes.FAMILIES[made.types].c).itemsize
+    size_c = _sizes(made)[1]
     if not made.whole or (size_c == 4 and made.n % 8 == 0):
         return 0
     return made.products * made.m * (_row_bytes(made.n, 8) if size_c == 2 else ((made.n + 7) // 16 * 16 + 8) * 4)

@@ -123,7 +123,7 @@ def _work(row: ladder_table.Rung, product: Product) -> Work:
     (a, b, c0, c), order = gpu_rungs.arranged(product)
     if row.stages or row.blocks or row.tensor_blocks:
         a, b = _loadable(row, a, b, c0, c)
-    launch = _plain
+    launch = _packed if row.packs_operands else _plain
     if row.tensor_blocks:
         launch = partial(_tensor, c.itemsize)
     elif row.blocks:
@@ -168,6 +168,25 @@ def _plain(
     return _Part([KernelLaunch(function, grid, (row.threads,), (gemm,), shared)])
 
 
+def _packed(
+    row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int, gemm: Argument
+) -> _Part:
+    """The same of K-major operands; launches before that one pack others."""
+    copies, scratch, gemm = tensor.packed(row, (layout_a, layout_b), products, gemm)
+    part = _plain(row, m, n, k, layout_a, layout_b, products, gemm)
+    return _Part([*_copy_launches(row, copies), *part.launches], scratch)
+
+
+def _copy_launches(row: ladder_table.Rung, copies: list[tuple[str, tensor.Packed]]) -> list[KernelLaunch]:
+    """Those that write the parts or copies of operands, of which the layouts are given."""
+    device = current_device()
+    most = 16 * multiprocessors(device)
+    return [
+        KernelLaunch(_pack_function(row.name, layout, device), (min(copy.tiles, most),), (256,), (copy.argument,))
+        for layout, copy in copies
+    ]
+
+
 _PRODUCERS = 128
 """Producer threads of a block of warp_specialized.cuh."""
 
@@ -179,7 +198,9 @@ def _persistent(
     adds the partial tiles, or the blocks do."""
     device = current_device()
     group = {"f32": 1, "f16": 2, "i8i32": 4}[row.types]
-    choice = schedule.choose(row, _blocks(row, device), products, m, n, k, group, multiprocessors(device))
+    blocks = _blocks(row, device)
+    rates = ladder_table.rates(row, blocks, layout_a, layout_b)
+    choice = schedule.choose(row, blocks, products, m, n, k, group, multiprocessors(device), rates)
     block, area = choice.block, choice.block.bm * choice.block.bn
     function = _function(row.name, layout_a, layout_b, device, block, choice.fused_fixup)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
@@ -217,12 +238,7 @@ def _tensor(
     function = _function(row.name, layout_a, layout_b, device, block, False, narrow)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
     packed, scratch, arguments = tensor.arguments(choice, row, (layout_a, layout_b), products, gemm, c_bytes)
-    launches = [
-        KernelLaunch(
-            _pack_function(row.name, layout, device), (min(copy.tiles, 16 * processors),), (256,), (copy.argument,)
-        )
-        for layout, copy in packed
-    ]
+    launches = _copy_launches(row, packed)
     launches.append(KernelLaunch(function, (choice.grid * block.cluster,), (block.threads,), arguments, shared))
     if choice.split_tiles:
         add = _fixup_function(row.name, block, device, narrow)

@@ -58,16 +58,25 @@ class Choice(NamedTuple):
 
 
 def choose(
-    row: Rung, blocks: Sequence[Block], batch: int, m: int, n: int, k: int, group: int, processors: int
+    row: Rung,
+    blocks: Sequence[Block],
+    batch: int,
+    m: int,
+    n: int,
+    k: int,
+    group: int,
+    processors: int,
+    rates: Sequence[float] | None = None,
 ) -> Choice:
-    """The choice of the shortest time among ``blocks`` of a rung, for ``group`` elements of k to a word. Products of a
-    batch are not split, so that all of them have the same bits. The fix-up is fused where each thread then adds at most
-    16 bytes of C: a launch that fills the device is faster at more than that."""
+    """The choice of the shortest time among ``blocks`` of a rung, for ``group`` elements of k to a word; ``rates`` in
+    place of those of the blocks. Products of a batch are not split, so that all of them have the same bits. The fix-up
+    is fused where each thread then adds at most 16 bytes of C: a launch that fills the device is faster at more than
+    that."""
     panels = max(1, -(-k // (PANEL * group)))
     choices = []
-    for block in blocks:
+    for block, rate in zip(blocks, rates or [block.rate for block in blocks], strict=True):
         tiles = batch * -(-m // block.bm) * -(-n // block.bn)
-        panel = block.bm * block.bn * PANEL / FMA / block.rate
+        panel = block.bm * block.bn * PANEL / FMA / rate
         waves = -(-tiles // processors)
         time = LAUNCH + waves * panels * panel
         choices.append(Choice(block, tiles, panels, 0, min(tiles, processors), False, time))

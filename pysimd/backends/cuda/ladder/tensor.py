@@ -1,4 +1,5 @@
-"""Launches of the rungs that the tensor memory accelerator feeds: operands that it can read, tensor maps, grids."""
+"""Launches of the rungs on tensor cores: copies of operands, and for those that the tensor memory accelerator feeds
+operands that it can read, tensor maps, grids."""
 
 from __future__ import annotations
 
@@ -242,6 +243,11 @@ class Packed:
         self.argument = Argument(np.array(given, np.int64), (slot._replace(word=0), self.slot._replace(word=1)))
 
     @property
+    def batch(self) -> int:
+        """Elements from a product to the next; 0 where all products share the operand."""
+        return self.lines * self.pitch if self.products > 1 else 0
+
+    @property
     def tiles(self) -> int:
         """Blocks that have something to do: 32 x 32 elements each, 64 x 64 bytes, or 2048 elements of padded rows."""
         if self.row.pads_operands:
@@ -289,6 +295,25 @@ def arguments(
         offset += 4 * (choice.split_tiles + choice.grid) * block.bm * block.bn
     gemm, maps = _with_map_c(gemm, tuple(maps), products, c_bytes) if row.stores_by_tma else (gemm, tuple(maps))
     return packed, offset, (gemm, Argument(schedule.view(np.int64), tuple(workspace)), *maps)
+
+
+def packed(
+    row: Rung, layouts: tuple[str, str], products: int, gemm: Argument
+) -> tuple[list[tuple[str, Packed]], int, Argument]:
+    """For a rung without tensor maps: the layouts and the copies of operands that it does not multiply as they lie, the
+    bytes of scratch memory, and the Gemm of the copies."""
+    p, copies, offset = fields(gemm), [], 0
+    words, slots = gemm.words.copy(), list(gemm.slots)
+    for i, (letter, layout, rows) in enumerate((("a", layouts[0], p["m"]), ("b", layouts[1], p["n"]))):
+        if _readable(p, letter, layout, rows, row, products) and p["k"] * row.panel_bytes % tensor_maps.ALIGNMENT == 0:
+            continue
+        made = Packed(row, p, letter, rows, layout, products, slots[i], offset)
+        offset += made.nbytes
+        copies.append((layout, made))
+        words[gemm_launches.FIELDS.index(f"ld{letter}")] = made.pitch
+        words[gemm_launches.FIELDS.index(f"{letter}_batch")] = made.batch
+        slots[i] = made.slot._replace(word=slots[i].word)
+    return copies, offset, gemm._replace(words=words, slots=tuple(slots))
 
 
 def _readable(p: dict[str, int], letter: str, layout: str, rows: int, row: Rung, products: int) -> bool:

@@ -1,0 +1,30 @@
+/* store_row.cuh: elements of C of a type of result.cuh, from accumulators reduced to one number. */
+#pragma once
+#include "gemm.cuh"
+#include "result.cuh"
+
+/* Four adjacent elements of a row of C, of which only the first `left` exist. */
+template <class T>
+__device__ inline void store_row4(const Gemm& p, typename T::Out* c, const typename T::Out* c0, i64 left,
+                                  const typename T::Partial* x) {
+    typedef typename T::Out Out;
+    if (left >= 4 && p.c_vector) {
+        Out y[4];
+        if (c0) {
+            struct alignas(4 * sizeof(Out)) Four {
+                Out x[4];
+            } old = *(const Four*)c0;
+#pragma unroll
+            for (int w = 0; w < 4; ++w) y[w] = T::out(T::scaled(p.alpha, x[w], p.beta, old.x[w]));
+        } else {
+#pragma unroll
+            for (int w = 0; w < 4; ++w) y[w] = T::out(T::scaled(p.alpha, x[w]));
+        }
+        if constexpr (sizeof(Out) == 4) __stwb((uint4*)c, *(const uint4*)y);
+        else __stwb((uint2*)c, *(const uint2*)y);
+        return;
+    }
+#pragma unroll
+    for (int w = 0; w < 4; ++w)
+        if (w < left) c[w] = T::out(c0 ? T::scaled(p.alpha, x[w], p.beta, c0[w * p.c0_cs]) : T::scaled(p.alpha, x[w]));
+}
