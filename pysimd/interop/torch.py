@@ -302,9 +302,12 @@ for _name, _operator, _run, _fake, _save, _backward, _vmap in (
     torch.library.register_vmap(f"pysimd::{_name}", _vmap, lib=_LIBRARY)
 
 
-_modes, _function_modes = torch._C._len_torch_dispatch_stack, torch._C._is_torch_function_mode_enabled
-_trace, _profiled = torch._C._get_tracing_state, torch._C._autograd._profiler_enabled
-_autocast_enabled = torch._C._is_any_autocast_enabled
+try:
+    _modes, _function_modes = torch._C._len_torch_dispatch_stack, torch._C._is_torch_function_mode_enabled
+    _trace, _profiled = torch._C._get_tracing_state, torch._C._autograd._profiler_enabled
+    _autocast_enabled = torch._C._is_any_autocast_enabled
+except AttributeError:  # they are private to torch: without one of them all calls go through the dispatcher
+    _modes = None
 """Each tells of something that sees the calls of operators; functions of C, since they are called for each product. A
 transform of torch.func gives tensors without memory, which are not plain."""
 
@@ -335,7 +338,8 @@ class _Packet(type(torch.ops.pysimd.matmul)):
 
 _matmul_on_cpu = registry.implementation("cpu").door.matmul
 _CALL = replay.matmul_call(None)
-torch.ops.pysimd.matmul.__class__ = _Packet
+if _modes is not None:
+    torch.ops.pysimd.matmul.__class__ = _Packet
 
 
 # --- pysimd.matmul and pysimd.gemm ---
