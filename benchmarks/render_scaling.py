@@ -1,8 +1,9 @@
 """Make the tables of docs/scaling.md from recorded results: ``python benchmarks/render_scaling.py``.
 
-Reads scaling_cpu.json, scaling_torch_N_h200.json and scaling_dask_N_h200.json for 2 and 4 GPUs, callers.json and
-torch_calls.json in benchmarks/results (made by scaling.py, scaling_torch.py, scaling_dask_cuda.py, callers.py and
-torch_calls.py with ``--out``); writes the text between the markers ``scaling:begin`` and ``scaling:end``.
+Reads scaling_cpu.json, scaling_torch_N_h200.json and scaling_dask_N_h200.json for 2 and 4 GPUs, callers.json,
+torch_calls.json and torch_calls_h200.json in benchmarks/results (made by scaling.py, scaling_torch.py,
+scaling_dask_cuda.py, callers.py and torch_calls.py with ``--out``); writes the text between the markers
+``scaling:begin`` and ``scaling:end``.
 """
 
 from __future__ import annotations
@@ -57,9 +58,10 @@ def gpu_machine(documents: dict[int, dict[str, Any]]) -> str:
     found = documents[GPUS[0]]
     machine = found["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    commits = ", ".join(dict.fromkeys(x["machine"]["commit"] for x in documents.values()))
     return (
         f"{machine['device']}, {' and '.join(map(str, GPUS))} of a machine; {versions}, CuPy {machine['cupy']}; "
-        f"{machine['date']}, commits {', '.join(x['machine']['commit'] for x in documents.values())}."
+        f"{machine['date']}, of commit {commits}."
     )
 
 
@@ -82,8 +84,7 @@ def torch_gpus() -> list[str]:
         f"Milliseconds a call, and the speed-up over one GPU in the same run. {gpu_machine(found)}",
         "Shards are on their GPUs; along k, the time of adding the partial results over NCCL is included. With the",
         "operands on one GPU, sending them and returning the result is included: by DTensor, or in panels by",
-        "[examples/cuda/several_gpus.py](../examples/cuda/several_gpus.py), which on two GPUs was run with equal",
-        "shares and one stream that multiplies.",
+        "[examples/cuda/several_gpus.py](../examples/cuda/several_gpus.py). Two GPUs are two of the machine of four.",
         "",
         *record.table(
             ["problem", "dtype", "one GPU", *(f"{n} GPUs" for n in found)],
@@ -123,17 +124,25 @@ def callers(document: dict[str, Any]) -> list[str]:
     ]
 
 
-def torch_calls(document: dict[str, Any]) -> list[str]:
+def torch_calls(title: str, said: str, document: dict[str, Any]) -> list[str]:
     """torch's product and ours."""
     names = list(document["rows"][0]["us"])
     lines = [[row["case"], row["dtype"], *(f"{row['us'][name]:.1f}" for name in names)] for row in document["rows"]]
-    return [
-        "### torch's CPU tensors",
-        "",
-        f"Microseconds a call on one thread; recorded: an operand requires gradients. {machine(document)}",
-        "",
-        *record.table(["batch", "dtype", *names], lines),
-    ]
+    return [f"### {title}", "", said, "", *record.table(["batch", "dtype", *names], lines)]
+
+
+def torch_calls_on_cpu(document: dict[str, Any]) -> list[str]:
+    said = f"Microseconds a call on one thread; recorded: an operand requires gradients. {machine(document)}"
+    return torch_calls("torch's CPU tensors", said, document)
+
+
+def torch_calls_on_gpu(document: dict[str, Any]) -> list[str]:
+    found = document["machine"]
+    said = (
+        f"Microseconds until a call returns, without the time of the product. {found['device']}; torch "
+        f"{document['versions']['torch']}, CuPy {found['cupy']}; {found['date']}, commit {found['commit']}."
+    )
+    return torch_calls("torch's GPU tensors", said, document)
 
 
 def rendered(page: str) -> str:
@@ -143,7 +152,8 @@ def rendered(page: str) -> str:
         torch_gpus(),
         dask_gpus(),
         callers(record.read("callers")),
-        torch_calls(record.read("torch_calls")),
+        torch_calls_on_cpu(record.read("torch_calls")),
+        torch_calls_on_gpu(record.read("torch_calls_h200")),
     ]
     return record.replaced(page, "\n\n".join("\n".join(part) for part in parts), "scaling")
 

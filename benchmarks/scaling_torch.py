@@ -27,6 +27,8 @@ import pysimd.interop.torch_sharding  # noqa: F401, defines the rules
 from pysimd.backends.cuda.implementation import INSTANCES
 
 BATCHES = (4, 8, 16, 32, 64, 128)
+ELEMENTS = 3 << 29
+"""Of an operand of a batch."""
 SQUARES = (8192, 16384)
 EXAMPLE = record.ROOT / "examples" / "cuda" / "several_gpus.py"
 matmul = torch.ops.pysimd.matmul
@@ -150,7 +152,7 @@ def row(group: Group, name: str, dtype, seconds: dict[str, float]) -> dict:
 def measured(group: Group, least: int):
     """The rows, one after the other; sizes are divided by ``least``."""
     for n in BATCHES:
-        count = (1 << 30) // (n * n) // least
+        count = ELEMENTS // (n * n) // least
         for dtype in (torch.float32, torch.bfloat16):
             name = f"{count} x {n}x{n}"
             yield resident(group, (count, n, n), (count, n, n), dtype, Shard(0), Shard(0), name)

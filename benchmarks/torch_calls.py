@@ -1,7 +1,9 @@
-"""What a call on torch's CPU tensors costs: torch's own product, as a function and as an operator called by its name,
+"""What a call on torch's tensors costs: torch's own product, as a function and as an operator called by its name,
 ``torch.ops.pysimd.matmul``, and ``pysimd.matmul``.
 
-python benchmarks/torch_calls.py --out benchmarks/results/torch_calls.json     needs pip install -e '.[torch]'
+    python benchmarks/torch_calls.py --out benchmarks/results/torch_calls.json     needs pip install -e '.[torch]'
+
+On a GPU (``--device cuda``) it is the time until the calls return, without that of the products.
 """
 
 from __future__ import annotations
@@ -18,15 +20,27 @@ from pysimd.bench import timing
 CASES = {"one 4x4": (1, 4), "100 x 4x4": (100, 4), "10000 x 4x4": (10_000, 4), "100 x 32x32": (100, 32)}
 
 
+class LaunchClock(timing.HostClock):
+    """The time until calls on a GPU return, from an idle GPU on; few calls, so that they do not fill its queue."""
+
+    most_calls = 200
+
+    def ns(self, run: timing.Run, calls: int) -> float:
+        torch.cuda.synchronize()
+        return super().ns(run, calls)
+
+
 def main() -> None:
     parser = record.parser(__doc__)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--seconds", type=float, default=0.5, help="time given to each call (0.5)")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    clock = LaunchClock() if options.device == "cuda" else timing.HostClock()
     rows = []
     for name, (batch, n) in CASES.items():
         for dtype in (torch.float32, torch.bfloat16):
-            a, b = (torch.randn(batch, n, n).to(dtype) for _ in range(2))
+            a, b = (torch.randn(batch, n, n, device=options.device).to(dtype) for _ in range(2))
             grad = a.clone().requires_grad_()
             calls = {
                 "torch.bmm": partial(torch.bmm, a, b),
@@ -37,11 +51,12 @@ def main() -> None:
                 "torch.ops.pysimd.matmul, recorded": partial(torch.ops.pysimd.matmul, grad, b),
             }
             runs = {key: timing.repeated(call) for key, call in calls.items()}
-            times = timing.times(runs, timing.HostClock(), seconds=options.seconds)
+            times = timing.times(runs, clock, seconds=options.seconds)
             us = {key: found.best_ns / 1000 for key, found in times.items()}
             rows.append({"case": name, "dtype": str(dtype).removeprefix("torch."), "us": us})
             record.progress(f"{name} {dtype}: {us}")
-    record.write(record.cpu(), options.out, versions={"torch": torch.__version__}, rows=rows)
+    machine = record.gpu() if options.device == "cuda" else record.cpu()
+    record.write(machine, options.out, versions={"torch": torch.__version__}, rows=rows)
 
 
 if __name__ == "__main__":

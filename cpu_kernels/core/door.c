@@ -31,7 +31,7 @@ static PyObject *kernels;       /* dict: name or MicroKernel to the number of a 
 static int type_numbers[TYPES][3]; /* NumPy's, of A, B and C; -1: not offered by dtype */
 static struct { /* backends/cpu/dispatch.py has their values and the reasons */
     int threads;         /* of large work, unless the call says how many */
-    double thread_ns;    /* work that is worth a thread, if it is awake */
+    double thread_ns;    /* of work that is worth two threads, a half; if they are awake: see cost.h */
     double wake_ns;      /* work that is worth waking a thread */
     double gil_ns;       /* the GIL is released for longer work */
     double stream_bytes; /* larger results are written by non-temporal stores */
@@ -385,7 +385,7 @@ static int interrupted(void *context)
 
 static int default_threads(double ns)
 {
-    return ns > 0 ? pysimd_threads_for(ns, limits.thread_ns, limits.threads) : 1;
+    return ns > 0 ? pysimd_threads_awake(ns, limits.thread_ns, limits.threads) : 1;
 }
 
 /* C copied into the result if there is a C, the multiplication, which takes about `ns`, and the scaling if there is one;

@@ -52,12 +52,14 @@ static void tiles(const work *w, const pysimd_call *s)
 {
     const pysimd_kernel *kernel = w->kernel;
     const pysimd_sizes size = pysimd_sizes_in_kernel(kernel);
-    if ((s->m <= kernel->mr || kernel->form == GEMV) && s->n <= kernel->nr) { /* the whole batch in one call */
+    const int gemv = kernel->form == GEMV;
+    const int64_t most_m = gemv ? s->m : kernel->mr, most_n = gemv ? PYSIMD_GEMV_COLUMNS : kernel->nr;
+    if (s->m <= most_m && s->n <= most_n) { /* the whole batch in one call */
         kernel->batch(s);
         return;
     }
-    const split rows = kernel->form == GEMV ? split_of(s->m, s->m, 1) : rows_of_tiles(kernel, s->m);
-    const split columns = split_of(s->n, kernel->nr, kernel->column_step ? kernel->column_step : kernel->nr);
+    const split rows = gemv ? split_of(s->m, s->m, 1) : rows_of_tiles(kernel, s->m);
+    const split columns = split_of(s->n, most_n, kernel->column_step ? kernel->column_step : kernel->nr);
     const int64_t together = side_by_side(w, s, size);
     const int64_t step_b = kernel->form == OUTER ? kernel->k_group : s->rs_b;
     pysimd_shape before = {0, 0, 0};
@@ -234,8 +236,9 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     if (threads > PYSIMD_MAX_THREADS) threads = PYSIMD_MAX_THREADS;
     division d = {.whole = {.kernel = kernel, .product = product, .count = batch, .row1 = product->m}};
     d.tile = tile_rows(kernel, product->m);
-    d.by_rows = batch < threads;
-    d.units = d.by_rows ? (product->m + d.tile - 1) / d.tile : batch;
+    const int64_t tiles_of_rows = (product->m + d.tile - 1) / d.tile;
+    d.by_rows = batch < threads && batch < tiles_of_rows;
+    d.units = d.by_rows ? tiles_of_rows : batch;
     if (d.units < threads) threads = (int)d.units;
     if (threads < 1) threads = 1;
     /* Of a vector times a matrix, parts are columns: the rows of the matrix are read in long pieces. */

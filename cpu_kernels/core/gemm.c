@@ -21,8 +21,7 @@
  * So the bits of the result do not depend on m, n, strides, the number of threads or the route.
  *
  * Tried without gain on a Zen 3: prefetching the next micro-panel of B into L2 during the tiles of this one (92 instead
- * of 95 GFLOP/s for 512 x 512 x 512: most of it is there already); packing from 64 x 64 x 64 on only (48 x 48 x 48
- * takes 0.85 times as long in float, and 1.2 times in double and int8); a batch that shares B as one product (341 times
+ * of 95 GFLOP/s for 512 x 512 x 512: most of it is there already); a batch that shares B as one product (341 times
  * 128 x 128 x 128 took as long).
  */
 #include "gemm.h"
@@ -42,7 +41,8 @@
 enum {
     CACHE_LINE = 64,
     HUGE_PAGE = 2 << 20,
-    LARGE = 48 * 48 * 48,         /* multiply-adds from which on packing pays */
+    SMALL = 48 * 48 * 48,         /* multiply-adds up to which packing does not pay */
+    LARGE = 1 << 20,              /* the same of products whose A stays near L1, and is read by several tiles */
     MOST_COLUMNS = 8192,          /* of a block of B */
     FEW_PANELS = 2,               /* for which a block of A is not worth packing, and tiles are computed by columns */
     PANELS_AT_A_TIME = 16,        /* micro-panels that are packed together, so that rows of B are read in long pieces */
@@ -51,7 +51,8 @@ enum {
     MOST_ROW_ITEMS = 1 << 24,     /* blocks of rows of A */
     LARGEST_TILE = 32 * 32 * 4,   /* bytes */
     PRODUCT_OF_A_THREAD = 1 << 25, /* smaller products of a batch, in multiply-adds, are computed by one thread each */
-    WORTH_A_THREAD = 1 << 20,     /* multiply-adds */
+    WORTH_TWO_THREADS = 1 << 21,  /* multiply-adds */
+    WORTH_A_THREAD = 1 << 18,     /* multiply-adds of each, where there are so many */
     WORTH_A_PHASE = 1 << 22,      /* multiply-adds of each thread between two barriers, if there are so many */
     STRIP_K = 8,                  /* rows of B that a strip of tiles reads at a time */
     STRIP_PANELS = 64,            /* tiles of a strip, side by side */
@@ -182,10 +183,21 @@ static plan plan_of(const pysimd_kernel *kernel, const pysimd_product *product)
     return p;
 }
 
+/* Whether the tiles of a product of medium size read A and B in place as fast as packed: the rows of A that a tile reads
+ * are in L1 for its next columns. 64 x 64 x 64 to 96 x 96 x 96 took 0.73 to 0.93 times as long unpacked as packed (Zen 3
+ * and Xeon; transposed B 0.9 to 1.02), but 1000 x 32 x 32, whose A is read once, 1.07 to 1.4 times (Xeon). */
+static int fits_unpacked(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k)
+{
+    const double bytes_a = (double)m * (double)k * pysimd_sizes_in_kernel(kernel).a;
+    return kernel->k_group == 1 && n > kernel->nr && bytes_a <= 2 * (double)pysimd_caches().l1;
+}
+
 int pysimd_gemm_takes(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k)
 {
     if (kernel->form == INNER || kernel->form == GEMV || m == 0 || n == 0 || k == 0) return 0;
-    return k > longest_block(kernel) || (double)m * (double)n * (double)k >= LARGE;
+    if (k > longest_block(kernel)) return 1;
+    const double macs = (double)m * (double)n * (double)k;
+    return macs >= SMALL && (macs >= LARGE || !fits_unpacked(kernel, m, n, k));
 }
 
 /* --- threads --- */
@@ -608,14 +620,15 @@ static team team_of(job *j, int threads)
     return t;
 }
 
-/* At most those of the product; fewer where a product is too small to be divided among them: from 128 x 128 x 128 on,
- * two were faster than one (1.3 to 1.6 times), below they were not. */
+/* At most those of the product; one where it is too small to be divided: from 128 x 128 x 128 on, two were faster than
+ * one (1.3 to 1.6 times), below they were not (Zen 3). Where there are more cores, eight took 0.87 times as long as one
+ * for that product, 0.58 times for 160 x 160 x 160, and two as long as one (Xeon). */
 static int threads_of(const plan *p)
 {
     const int asked = p->product->threads;
-    const double worth = macs_of(p) * (double)p->batch / WORTH_A_THREAD;
+    const double macs = macs_of(p) * (double)p->batch, worth = macs / WORTH_A_THREAD;
     const int bound = asked < 1 ? 1 : asked > PYSIMD_MAX_THREADS ? PYSIMD_MAX_THREADS : asked;
-    return worth >= bound ? bound : worth < 2 ? 1 : (int)worth;
+    return macs < WORTH_TWO_THREADS ? 1 : worth >= bound ? bound : (int)worth;
 }
 
 int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *product)

@@ -6,6 +6,7 @@
 
 #include "../templates/kernel.h"
 #include "interleave.h"
+#include "transpose.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -233,6 +234,12 @@ void pysimd_copy_matrix(int64_t m, int64_t n, int size, const char *from, int64_
         copy_rows(m, n * size, from, rs * size, to, ld * size);
         return;
     }
+#ifdef __x86_64__
+    if (rs == 1 && size >= 4 && m >= 32 / size && n >= 32 / size && pysimd_has(AVX2)) {
+        (size == 4 ? avx2_transpose_f32 : avx2_transpose_f64)(m, n, from, cs, to, ld);
+        return;
+    }
+#endif
 #ifdef __SSE2__
     if (rs == 1 && m >= ROWS_OF_BLOCK(size) && n >= ROWS_OF_BLOCK(size)) {
         switch (size) {

@@ -15,8 +15,8 @@
  * strides still count values, and a row of B interleaves its columns: b[p*rs_b + j*k_group + g]. What the values of a
  * panel are (as in the array, widened, offset) is the row's `.panel`; only pack.c and the kernels know it.
  * Inner-product kernels (`.form = INNER`) take B by columns: element (p, j) at b[j*rs_b + p], and A with cs_a = 1.
- * So do kernels for a vector (`.form = GEMV`, nr = 1), which also read A with rs_a = 1, whose batches have any m, and
- * whose rows of C are at any distance.
+ * So do kernels for a vector (`.form = GEMV`, nr = 1), which also read A with rs_a = 1, whose batches have any m and up
+ * to PYSIMD_GEMV_COLUMNS columns, and whose rows of C are at any distance.
  */
 #ifndef PYSIMD_H
 #define PYSIMD_H
@@ -34,7 +34,10 @@ enum { /* pysimd_call.flags */
     PYSIMD_CONFIGURED = 32, /* the call before had PYSIMD_KEEP, and the same m, n and k */
 };
 
-/* `batch` products of one shape, m <= mr (GEMV: any m), n <= nr: edge tiles are the kernel's work, not its caller's. */
+enum { PYSIMD_GEMV_COLUMNS = 4 };
+
+/* `batch` products of one shape, m <= mr and n <= nr (GEMV: any m, n <= PYSIMD_GEMV_COLUMNS): edge tiles are the kernel's
+ * work, not its caller's. */
 typedef struct {
     int64_t batch, m, n, k;
     const void *a;

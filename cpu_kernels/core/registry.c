@@ -73,10 +73,9 @@ static int is_of(pysimd_target target)
     return (features & needs) == needs;
 }
 
-int pysimd_can_run(const pysimd_kernel *kernel)
-{
-    return (int)kernel->target <= bound && is_of(kernel->target);
-}
+int pysimd_has(pysimd_target target) { return (int)target <= bound && is_of(target); }
+
+int pysimd_can_run(const pysimd_kernel *kernel) { return pysimd_has(kernel->target); }
 
 /* Whether dispatch takes `x` rather than `y`, where both are for n. */
 static int is_preferred(const pysimd_kernel *x, const pysimd_kernel *y)
@@ -133,7 +132,7 @@ static double passes_over_c(const pysimd_kernel *kernel, int64_t k)
 
 const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k)
 {
-    if (m == 1) {
+    if (m == 1 || n == 1) {
         const pysimd_kernel *kernel = atomic_load_explicit(&choices[types][1].of_all, memory_order_acquire);
         if (kernel && kernel->form == GEMV) return kernel;
     }

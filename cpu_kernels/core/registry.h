@@ -64,6 +64,9 @@ int pysimd_vector_bytes(pysimd_target target, uint64_t features);
 void pysimd_start(int highest_target);
 int pysimd_is_started(void);
 
+/* Whether kernels of this target may run here: the processor has its features, and the bound allows it. */
+int pysimd_has(pysimd_target target);
+
 int pysimd_can_run(const pysimd_kernel *kernel);
 
 /* The kernel that dispatch takes for products of m rows, n columns and k, by the rule of kernels.inc. A single row is

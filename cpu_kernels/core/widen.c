@@ -76,11 +76,13 @@ static pysimd_widen_fn *const plain[TYPES][2] = {
 static pysimd_widen_fn *const of_avx2[TYPES][2] = {
     [BF16F32] = {avx2_widen_bf16, avx2_widen_bf16}, [F16F32] = {avx2_widen_f16, avx2_widen_f16},
     [I8I32] = {avx2_widen_i8, avx2_widen_i8},       [U8I8I32] = {avx2_widen_u8, avx2_widen_i8}};
+static pysimd_widen_fn *const of_avx512[TYPES] = {[BF16F32] = avx512_widen_bf16, [F16F32] = avx512_widen_f16};
 #endif
 
 pysimd_widen_fn *pysimd_widening(const pysimd_kernel *kernel, int operand)
 {
 #ifdef __x86_64__
+    if (kernel->target >= AVX512 && of_avx512[kernel->types]) return of_avx512[kernel->types];
     if (kernel->target >= AVX2) return of_avx2[kernel->types][operand];
 #endif
     return plain[kernel->types][operand];

@@ -68,7 +68,7 @@ struct BF16F32 {
 
 /* To nearest even; of a NaN the one that cvt.rn.bf16.f32 gives. */
 __device__ inline u16 bf16_bits(float x) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if __CUDA_ARCH__ >= 800
     u16 bits;
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
     return bits;

@@ -20,6 +20,7 @@ import operator
 from collections.abc import Sequence
 
 from pysimd import dtypes, operands, products, registry
+from pysimd.backends.gpu import replay
 from pysimd.errors import DTypeError, OptionError
 from pysimd.interop import extras
 
@@ -43,6 +44,7 @@ _RESULTS = {
 }
 _NARROW = (torch.float16, torch.bfloat16)
 _WIDE = (torch.float32, torch.float64)
+_FLOATS = (*_WIDE, *_NARROW)
 
 
 def _result_dtype(a, b, dtype):
@@ -298,6 +300,46 @@ for _name, _operator, _run, _fake, _save, _backward, _vmap in (
         _LIBRARY.impl(_name, _autocast(_operator), _key)
     torch.library.register_fake(f"pysimd::{_name}", _fake, lib=_LIBRARY)
     torch.library.register_vmap(f"pysimd::{_name}", _vmap, lib=_LIBRARY)
+
+
+try:
+    _modes, _function_modes = torch._C._len_torch_dispatch_stack, torch._C._is_torch_function_mode_enabled
+    _trace, _profiled = torch._C._get_tracing_state, torch._C._autograd._profiler_enabled
+    _autocast_enabled = torch._C._is_any_autocast_enabled
+except AttributeError:  # they are private to torch: without one of them all calls go through the dispatcher
+    _modes = None
+"""Each tells of something that sees the calls of operators; functions of C, since they are called for each product. A
+transform of torch.func gives tensors without memory, which are not plain."""
+
+
+class _Packet(type(torch.ops.pysimd.matmul)):
+    """``torch.ops.pysimd.matmul``, without the dispatcher where that would do nothing but call ``_matmul`` for two
+    plain tensors: a call of a kernel in Python takes longer than a small product. On a GPU that is so for float32 and
+    float64, where the kernel is known from a call before.
+
+    A kernel that a C library registers for AutogradCPU by torch's stable ABI (``aoti_torch_library_impl``) was measured
+    too. One 4x4 on an AMD EPYC took 2.6 us with a plain loop for the product, torch.bmm 1.7, torch.ops.aten.bmm 3.4,
+    and kernels in Python 7.5. That ABI tells neither whether a tensor requires gradients nor whether a mode is active.
+    """
+
+    def __call__(self, *given, **options):
+        if len(given) != 2 or options or _modes() or _function_modes() or _trace():
+            return super().__call__(*given, **options)
+        a, b = given
+        dtype = getattr(a, "dtype", None)
+        if dtype not in _FLOATS or getattr(b, "dtype", None) is not dtype or _autocast_enabled() or _profiled():
+            return super().__call__(a, b)
+        result = _matmul_on_cpu(a, b, None, None, None)
+        if result is not NotImplemented:
+            return result if dtype in _WIDE else result.to(dtype)
+        result = replay.replayed(a, b, None, None, _CALL) if dtype in _WIDE else None
+        return super().__call__(a, b) if result is None else result
+
+
+_matmul_on_cpu = registry.implementation("cpu").door.matmul
+_CALL = replay.matmul_call(None)
+if _modes is not None:
+    torch.ops.pysimd.matmul.__class__ = _Packet
 
 
 # --- pysimd.matmul and pysimd.gemm ---

@@ -1,13 +1,14 @@
 """What every measurement uses: the timing loop, random data, the identity of the BLAS, the check of results."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import pysimd
 from pysimd import dtypes
-from pysimd.bench import blas, timing
+from pysimd.bench import blas, cpu_ladder, timing
 from pysimd.bench.calls import timed_call
 from pysimd.bench.data import page_aligned, random_array, random_bytes, random_operands
 from pysimd.bench.verify import verify
@@ -225,3 +226,25 @@ def test_verify_in_pieces_is_the_same(product, monkeypatch):
     whole = verify("f32", a, b, None, c)
     monkeypatch.setattr(module, "_PIECE_MACS", 1)
     assert verify("f32", a, b, None, c) == whole
+
+
+# --- the CPU ladder ---
+
+
+def test_the_ladder_runs_every_size_on_every_number_of_threads(monkeypatch):
+    """And a row is a percentage of the peak of as many threads."""
+    taken = []
+
+    def at_size(names, size, threads, seconds):
+        taken.append((size, threads, seconds))
+        times = dict.fromkeys((*names, cpu_ladder.NUMPY), SimpleNamespace(best_ns=1024.0, median_ns=2048.0))
+        return times, 64.0 * threads, dict.fromkeys(times, True)
+
+    pytest.importorskip("threadpoolctl")
+    monkeypatch.setattr(cpu_ladder, "_at_size", at_size)
+    rows, peaks = cpu_ladder.measure([16, 8], 0.5, lambda line: None, (2, 1))
+    assert taken == [(8, 1, 0.5), (8, 2, 0.5), (16, 1, 0.5), (16, 2, 0.5)]
+    assert peaks == {1: 64.0, 2: 128.0}
+    for row in rows:
+        assert row.gflops == 2 * row.size**3 / 1024
+        assert row.percent_of_peak == 100 * row.gflops / (64 * row.threads)

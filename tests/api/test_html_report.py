@@ -46,6 +46,14 @@ class Page(HTMLParser):
             self.scripts.append(data)
 
 
+def test_the_style_sheet_declares_properties():
+    """A browser skips what is no ``property: value``, without a word."""
+    blocks = re.findall(r"\{([^{}]*)\}", html._STYLE)
+    assert len(blocks) > 20
+    for declaration in ";".join(blocks).split(";"):
+        assert re.fullmatch(r"\s*[a-z]+(-[a-z]+)*: [^:]+", declaration), declaration
+
+
 @pytest.fixture
 def made(monkeypatch):
     """A report whose rows have every field, and a kernel that could not be counted."""

@@ -108,7 +108,7 @@ def test_threads_follow_from_the_work(cpu_limits):
 
 
 def test_threads_are_not_used_for_few_microseconds(cpu_limits):
-    """Work of 20 microseconds at the rate of the kernel takes one thread, or two, whatever the types."""
+    """Work of 12 microseconds at the rate of the kernel takes one thread, or two, whatever the types."""
     cpu_limits(threads=8)
     for types in CPU.offered:
         kernel = CPU.chosen(types, 32)
@@ -121,7 +121,7 @@ def test_threads_are_not_used_for_few_microseconds(cpu_limits):
             pysimd.matmul(a, b, out=out, kernel=kernel, threads=1)
             times.append(time.perf_counter_ns() - start)
         ns = min(times) / 64
-        assert CPU.threads(kernel, 32, 32, 32, max(1, int(20_000 / ns))) <= 2, (types, ns, macs)
+        assert CPU.threads(kernel, 32, 32, 32, max(1, int(12_000 / ns))) <= 2, (types, ns, macs)
 
 
 # --- the GIL ---

@@ -59,6 +59,41 @@ def test_vectors_of_numpy(types, rng):
     assert result.tobytes() == rows.tobytes()
 
 
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_each_of_some_columns_has_the_bits_it_has_alone(types, n, rng):
+    """Computed together, into rows of C next to each other or not, overwritten or added to, from any order of A."""
+    named = pysimd.kernels("cpu", types=types, form="gemv", available=True)
+    if not named:
+        pytest.skip("no kernel for a vector here")
+    kind = named[0].c_dtype
+    for m, k in itertools.product((1, 2, 3, 4, 5, 9), (0, 1, 7, 8, 15, 16, 17, 33)):
+        a, b = pair(rng, types, (3, m, k), (3, k, n))
+        alone = [pysimd.matmul(a, np.ascontiguousarray(b[..., j : j + 1]), kernel=named[0]) for j in range(n)]
+        expected = np.concatenate(alone, -1)
+        check(expected, types, a, b)
+        for of_a, of_b, of_out in itertools.product(LAYOUTS, LAYOUTS[:2], (layouts.contiguous, layouts.padded_rows)):
+            out = of_out(random_result(rng, kind, (3, m, n)))
+            pysimd.matmul(of_a(a), of_b(b), out=out, kernel=named[0])
+            assert out.tobytes() == expected.tobytes(), (m, k, of_a.__name__, of_b.__name__, of_out.__name__)
+        c = random_result(rng, kind, (3, m, n))
+        out = layouts.padded_rows(c)
+        pysimd.gemm(a, b, out, beta=1, out=out, kernel=named[0])
+        check(out, types, a, b, c)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_dispatch_takes_a_few_columns_of_many_rows(types, n, rng):
+    named = {k.name for k in pysimd.kernels("cpu", types=types, form="gemv", available=True)}
+    if not named:
+        pytest.skip("no kernel for a vector here")
+    assert (CPU.chosen(types, n, 40, 40).name in named) == (types != "f64" or n < 4)
+    assert CPU.chosen(types, n, 40, 5).name not in named
+    assert CPU.chosen(types, n, 5, 40).name not in named
+    a, b = pair(rng, types, (3, 40, 40), (3, 40, n))
+    check(pysimd.matmul(a, b), types, a, b)
+    assert pysimd.matmul(layouts.transposed(a), layouts.transposed(b)).tobytes() == pysimd.matmul(a, b).tobytes()
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_threads(types, threads, rng):
     for shape_a, shape_b in (((3, 50, 40), (3, 40, 1)), ((3, 1, 40), (3, 40, 50)), ((200, 40), (40,))):

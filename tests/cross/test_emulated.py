@@ -233,10 +233,10 @@ def test_same_bits(machine, name, emulated):
 @pytest.mark.parametrize("types", ["f32", "f64"])
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda m: m.name)
 def test_factors_of_large_products(machine, types, emulated):
-    """alpha and beta are applied to each micro-tile."""
+    """alpha and beta are applied to each micro-tile of packed products."""
     kernel = next(k for k in KERNELS if k.types == types)
     rng = np.random.default_rng(1)
-    a, b, c = (random_operand(rng, kernel.c_dtype, shape) for shape in ((70, 64), (64, 65), (70, 65)))
+    a, b, c = (random_operand(rng, kernel.c_dtype, shape) for shape in ((110, 64), (64, 165), (110, 165)))
     exact = 2 * (a.astype(np.float64) @ b) - 0.5 * c
 
     def close(result):

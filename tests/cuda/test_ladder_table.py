@@ -94,7 +94,11 @@ def test_rung_shows_its_row(row):
 @every_row
 def test_entries_name_what_the_file_defines(row):
     text = LADDER.joinpath(row.source).read_text()
-    assert re.search(rf"\)\s+{row.name}\(const (__grid_constant__ )?Gemm", text)
+    parameters = re.search(rf"\)\s+{row.name}\((const [^)]*)\)", text)[1]
+    maps = ["TensorMap map_a", "TensorMap map_b"] if row.tensor_blocks or row.loads_by_tma else []
+    expected = ["Gemm p", *(["Schedule s"] if row.blocks or row.tensor_blocks else []), *maps]
+    expected += ["TensorMap map_c"] if row.stores_by_tma else []
+    assert re.findall(r"const (?:__grid_constant__ )?(\w+ \w+)", parameters) == expected
     for layout in ladder_table.layouts(row):
         if row.splits_operands or row.packs_operands:
             assert re.search(rf"\) {ladder_table.pack_entry(row, layout).split('<')[0]}\(const", text)

@@ -11,6 +11,7 @@ import pytest
 from pysimd.gpu_kernels import ladder_table
 
 from pysimd.backends.cuda import tensor_maps
+from pysimd.backends.cuda.ladder import rungs
 from pysimd.backends.cuda.ladder import tensor as gemm_tensor
 from pysimd.backends.gpu import gemm_launches
 from pysimd.backends.gpu.launches import CallOperands
@@ -290,6 +291,27 @@ def test_operands_of_a_rung_without_maps_are_packed(changes, layout, packed):
     assert (fields["lda"], copy.pitch, copy.products) == (96, 96, 5 if "a_batch" in changes else 1)
     assert fields["a_batch"] == (30 * 96 if "a_batch" in changes else 0)
     assert copy.argument.slots == (Slot(0, A), Slot(1, SCRATCH, 0))
+
+
+def test_launches_of_a_split_product(monkeypatch):
+    """The copy of A, the product, and the sum of the partial tiles, each with the grid and the arguments of its own."""
+    monkeypatch.setattr(tensor_maps, "tensor_map", lambda *_: np.zeros(1, tensor_maps.TENSOR_MAP))
+    for name in ("_pack_function", "_function", "_fixup_function"):
+        monkeypatch.setattr(rungs, name, lambda *_, name=name: name)
+    monkeypatch.setattr(rungs, "current_device", lambda: 0)
+    monkeypatch.setattr(rungs, "multiprocessors", lambda device: 132)
+    row = ladder_table.BY_NAME["f16_best"]
+    given = {"a": 4096, "b": 8192, "c": 1 << 20, "m": 30, "n": 64, "k": 3500, "lda": 3500, "ldb": 64, "ldc": 64}
+    words = np.array([given.get(name, 0) for name in gemm_launches.FIELDS], np.int64)
+    gemm = Argument(words, tuple(Slot(i, which) for i, which in ((0, A), (1, B), (3, C))))
+    choice = gemm_tensor.choose(row, 30, 64, 3500, 1, 132)
+    part = rungs._tensor(4, row, 30, 64, 3500, "K_MAJOR", "MN_MAJOR", 1, gemm)
+    assert [(x.function, x.grid, x.block, len(x.arguments)) for x in part.launches] == [
+        ("_pack_function", (-(-30 * 3504 // 2048),), (256,), 1),
+        ("_function", (choice.grid * choice.block.cluster,), (choice.block.threads,), 5),
+        ("_fixup_function", (gemm_tensor.fixup_blocks(choice, 132),), (256,), 2),
+    ]
+    assert part.launches[1].arguments[:2] == part.launches[2].arguments
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

@@ -93,6 +93,9 @@ def test_every_tiling_fits(types):
                 assert instance.threads <= 1024
                 assert batched.dynamic_shared_bytes(instance) == 0
                 assert instance.tm * instance.tn * (size_c // 4 or 1) <= 64
+                one_more = instance.products + 1
+                lanes, moved = -(-m // instance.tm) * -(-n // instance.tn), max((m * k + k * n) * size, m * n * size_c)
+                assert one_more * lanes > 128 or one_more * moved > 24_000, "the block has room for another product"
 
 
 @pytest.mark.parametrize("types", table.BATCHED_LARGER)

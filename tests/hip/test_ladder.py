@@ -47,8 +47,19 @@ def test_layouts_are_those_of_the_ladder():
 @pytest.mark.parametrize("index", range(len(ROWS)), ids=lambda i: ROWS[i].name)
 def test_rung(index, rng):
     """One edge tile, several panels of k with a remainder, alpha, beta and C."""
-    row, target = ROWS[index], table.TARGETS[index % len(table.TARGETS)]
-    m, k, n = row.bm - 5, 2 * (row.bk or 8) + 3, row.bn // 2 + 1
+    row = ROWS[index]
+    check_product(row, table.TARGETS[index % len(table.TARGETS)], 2 * (row.bk or 8) + 3, rng)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["reg_prefetch", "smem_dbuf"])
+def test_one_k(name, rng):
+    """The panel that is loaded before the loop is the only one."""
+    check_product(ladder_table.BY_NAME[name], "gfx906", 1, rng)
+
+
+def check_product(row, target, k, rng):
+    m, n = row.bm - 5, row.bn // 2 + 1
     a, b, c = (moderate(rng, np.dtype(np.float32), shape) for shape in ((m, k), (k, n), (m, n)))
     device = hip_simulation.Device(target)
     operands, result = arrange(device, a, b, c, m, n, a.dtype)

@@ -2,6 +2,7 @@
 
 import warnings
 
+import cuda_arrays
 import numpy as np
 import pytest
 
@@ -13,8 +14,60 @@ with warnings.catch_warnings():
     jnp = pytest.importorskip("jax.numpy")
 
 
+@pytest.fixture(autouse=True)
+def on_cpu():
+    """Arrays are made on the CPU, also where JAX has a GPU."""
+    with jax.default_device(jax.devices("cpu")[0]):
+        yield
+
+
 def whole(rng, shape, dtype=np.float32):
     return jnp.asarray(rng.integers(-9, 9, shape), dtype=dtype)
+
+
+def gpu():
+    """JAX's first GPU."""
+    if cuda_arrays.WHY_NOT:
+        pytest.skip(cuda_arrays.WHY_NOT)
+    try:
+        return jax.devices("cuda")[0]
+    except RuntimeError as error:
+        pytest.skip(f"JAX has no GPU: {error}")
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize(
+    ("dtype", "result"),
+    [("float32", "float32"), ("bfloat16", "float32"), ("float16", "float16"), ("int8", "int32")],
+)
+def test_arrays_on_a_gpu_give_arrays_there(dtype, result, rng):
+    device = gpu()
+    a, b, c = (whole(rng, shape, kind) for shape, kind in (((9, 4, 6), dtype), ((6, 5), dtype), ((5,), result)))
+    expected = np.asarray(a).astype(np.float64) @ np.asarray(b).astype(np.float64)
+    a, b, c = (jax.device_put(x, device) for x in (a, b, c))
+    products = pysimd.matmul(a, b), pysimd.gemm(a, b.T, c, alpha=2, beta=-1, trans_b=True)
+    for product, values in zip(products, (expected, 2 * expected - np.asarray(c).astype(np.float64)), strict=True):
+        assert isinstance(product, jax.Array)
+        assert product.devices() == {device}
+        assert product.dtype == result
+        np.testing.assert_array_equal(np.asarray(product).astype(np.float64), values)
+    assert pysimd.matmul(a[:0], b).shape == (0, 4, 5)
+    with pytest.raises(pysimd.DTypeError, match="different devices"):
+        pysimd.matmul(a, np.asarray(b))
+    with pytest.raises(pysimd.OptionError, match="immutable"):
+        pysimd.matmul(a, b, out=np.empty((9, 4, 5), np.float32))
+
+
+@pytest.mark.cuda
+def test_memory_of_operands_on_a_gpu_is_used_again(rng):
+    """Operands that live no longer than the call, of a product that takes longer than the call."""
+    device = gpu()
+    a = jax.device_put(jnp.full((2048, 2048), 2, np.float32), device)
+    for i in range(20):
+        product = pysimd.matmul(a + i, a)
+        spoiled = [(a * 0).block_until_ready() for _ in range(3)]
+        assert float(jnp.abs(product - (2 + i) * 2 * 2048).max()) == 0, i
+        del spoiled
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from process import output_of
 
 import pysimd
 from pysimd import products
+from pysimd.backends.cuda.implementation import INSTANCES
 
 with warnings.catch_warnings():  # of torch's own imports
     warnings.simplefilter("ignore")
@@ -355,6 +356,43 @@ def test_modes_see_the_operators():
     assert matmul.default in mode.seen
     assert gemm.default in mode.seen
     assert torch.equal(matmul(torch._neg_view(a), b), -matmul(a, b))
+
+
+@every_device
+def test_plain_tensors_leave_the_dispatcher_out(monkeypatch, device):
+    """And nothing else does: what is recorded, converted or seen by somebody goes through it."""
+    from torch.overrides import TorchFunctionMode
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    a, b = tensors(torch.float32, (5, 6), (6, 7))
+    if a.is_cuda:  # where the plan of a call must be known
+        pysimd.matmul(a, b)
+        INSTANCES.wait()
+        pysimd.matmul(a, b)
+    expected = a @ b
+    torch.set_default_device(None)  # which is a mode
+    monkeypatch.setattr(torch._ops.OpOverloadPacket, "__call__", lambda *given, **options: "dispatched")
+    torch.testing.assert_close(matmul(a, b), expected)
+    torch.testing.assert_close(matmul(a.detach(), torch.nn.Parameter(b, requires_grad=False)), expected)
+    with torch.inference_mode():
+        torch.testing.assert_close(matmul(a, b), expected)
+    assert matmul(a, b, dtype=torch.float32) == "dispatched"
+    assert matmul(a, b.clone().requires_grad_()) == "dispatched"
+    narrow = matmul(a.bfloat16(), b.bfloat16())
+    assert (
+        narrow == "dispatched"
+        if a.is_cuda
+        else torch.equal(narrow, pysimd.matmul(a.bfloat16(), b.bfloat16()).bfloat16())
+    )
+    assert matmul(a.to(torch.int8), b.to(torch.int8)) == "dispatched"
+    assert matmul(a, b.double()) == matmul(a, b.cpu().numpy()) == matmul(a, 1) == matmul(1, 2) == "dispatched"
+    assert matmul(a, b[:5]) == matmul(a, torch.empty(6, 7, device="meta")) == "dispatched"
+    for seen in (TorchDispatchMode, TorchFunctionMode, lambda: torch.autocast(device), torch.autograd.profiler.profile):
+        with seen():
+            assert matmul(a, b) == "dispatched", seen
+    inside = []
+    torch.func.vmap(lambda x: inside.append(matmul(x, b)) or x)(a[None])
+    assert inside == ["dispatched"]
 
 
 def test_views_and_shared_memory():

@@ -1,5 +1,7 @@
 """DTensors of several processes, over gloo on loopback and over NCCL: the results are those of one process."""
 
+import re
+import signal
 from concurrent.futures import ThreadPoolExecutor
 
 import cuda_arrays
@@ -16,6 +18,8 @@ def gpus() -> int:
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
 def test_processes(tmp_path, device):
+    """When the last process is killed, the others end with torch's error: over gloo at once, over NCCL after the
+    timeout of the process group."""
     pytest.importorskip("torch")
     size = 2 if device == "cpu" else gpus()
     if size < 2:
@@ -30,5 +34,10 @@ def test_processes(tmp_path, device):
         )
 
     with ThreadPoolExecutor(size) as pool:
-        for done in pool.map(run, range(size)):
-            assert done.stdout == "OK\n", done.stderr[-3000:]
+        *others, last = pool.map(run, range(size))
+    for done in (*others, last):
+        assert done.stdout == "OK\n", done.stderr[-3000:]
+    assert last.returncode == -signal.SIGKILL
+    for done in others:
+        assert done.returncode != 0
+        assert re.search("closed by peer|reset by peer|timeout|timed out", done.stderr), done.stderr[-3000:]

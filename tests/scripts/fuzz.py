@@ -86,7 +86,8 @@ def c(seconds: float, corpus: Path, seed: int) -> int:
             "\n".join(x for x in (done.stdout + done.stderr).splitlines()[-60:] if "NEW" not in x and "REDUCE" not in x)
         )
         for path in Path(folder).glob("crash*"):
-            keep(corpus, path.read_bytes())
+            if not path.name.startswith("crash-slow-unit-"):  # libFuzzer keeps them, too
+                keep(corpus, path.read_bytes())
     return int(done.returncode != 0)
 
 

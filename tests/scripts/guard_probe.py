@@ -18,6 +18,9 @@ MEMORY = [GuardedMemory(100) for _ in range(3)]  # A, B and C
 PLACES = ("ending_at_guard", "starting_at_guard")
 LARGE = ((50, 301, 62), (5, 333, 131), (3, 1050, 19), (40, 1050, 1))
 """m, k, n of products that are computed in blocks."""
+FEW_COLUMNS = ((8, 16, 2), (9, 17, 3), (17, 31, 4), (19, 33, 3), (6, 33, 21), (10, 12, 9), (5, 9, 8), (49, 63, 65))
+"""m, k, n of products that the kernels for a vector compute, of operands that are transposed in blocks of registers,
+and of one that is large enough for blocks and is not packed."""
 
 
 def placed(place: str, *arrays: np.ndarray) -> list[np.ndarray]:
@@ -112,26 +115,32 @@ def matmul(types: str) -> None:
 
 
 def vectors(types: str) -> None:
-    """A matrix times a vector and a vector times a matrix, stored by rows and by columns, also backwards."""
+    """A matrix times a vector or a few, and a vector times a matrix, stored by rows and by columns, also backwards."""
     sizes = (1, 3, 8, 17) if QUICK else (*range(1, 20), 31, 33, 300)
-    family = dtypes.FAMILIES[types]
-    kinds = [dtypes.dtype_of(name) for name in (family.a, family.b, family.c)]
-    ways = itertools.product((False, True), repeat=2)
+    ways = list(itertools.product((False, True), repeat=2))
     for size, k, place, (by_columns, backwards) in itertools.product(sizes, sizes, PLACES, ways):
         if size * k > 10_000 or (backwards and max(size, k) > 9):
             continue  # more than the memory that is guarded; backwards, short rows are enough
         for m, n in ((size, 1), (1, size)):
-            say(types, f"m = {m}, n = {n}, K = {k}, by columns: {by_columns}, backwards: {backwards}", place)
-            rng = np.random.default_rng((m, k, n))
-            plain_a, plain_b = (random_operand(rng, kinds[0], (2, m, k)), random_operand(rng, kinds[1], (2, k, n)))
-            out = getattr(MEMORY[2], place)(np.zeros((2, m, n), kinds[2]))
-            a, b = (
-                stored(x, place, memory, by_columns=by_columns, backwards=backwards)
-                for x, memory in ((plain_a, MEMORY[0]), (plain_b, MEMORY[1]))
-            )
-            pysimd.matmul(a, b, out=out)
-            check(out, types, plain_a, plain_b)
-            assert MEMORY[2].untouched_around(out), "bytes around out were written"
+            one_stored(types, m, k, n, place, by_columns=by_columns, backwards=backwards)
+    for (m, k, n), place, (by_columns, backwards) in itertools.product(FEW_COLUMNS, PLACES, ways):
+        one_stored(types, m, k, n, place, by_columns=by_columns, backwards=backwards)
+
+
+def one_stored(types: str, m: int, k: int, n: int, place: str, *, by_columns: bool, backwards: bool) -> None:
+    say(types, f"m = {m}, n = {n}, K = {k}, by columns: {by_columns}, backwards: {backwards}", place)
+    family = dtypes.FAMILIES[types]
+    kinds = [dtypes.dtype_of(name) for name in (family.a, family.b, family.c)]
+    rng = np.random.default_rng((m, k, n))
+    plain_a, plain_b = (random_operand(rng, kinds[0], (2, m, k)), random_operand(rng, kinds[1], (2, k, n)))
+    out = getattr(MEMORY[2], place)(np.zeros((2, m, n), kinds[2]))
+    a, b = (
+        stored(x, place, memory, by_columns=by_columns, backwards=backwards)
+        for x, memory in ((plain_a, MEMORY[0]), (plain_b, MEMORY[1]))
+    )
+    pysimd.matmul(a, b, out=out)
+    check(out, types, plain_a, plain_b)
+    assert MEMORY[2].untouched_around(out), "bytes around out were written"
 
 
 def part_of_rows(memory: GuardedMemory, place: str, x: np.ndarray, more: int) -> tuple[np.ndarray, np.ndarray]:

@@ -8,6 +8,9 @@ It is drawn from all lines of code of the area, in a copy of the checkout. A mut
 is the same (comments, docstrings, or the same object file: trivial compiler equivalence), is drawn again. The tests
 nearest to the file run first, then those of the area, then the whole suite; a mutant is killed by the first test that
 fails or does not end. Survivors are printed with file, line and change: each is equivalent, or lacks a test.
+
+With --nearest the tests nearest to the file are all that runs: minutes instead of hours, and a lower bound of the kill
+rate, because another test may notice what they do not.
 """
 
 import argparse
@@ -18,7 +21,9 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -64,16 +69,67 @@ NEAREST = {
     "core/measure": ["tests/api/test_bench.py", "tests/api/test_peaks.py"],
     "gemv": ["tests/cpu/test_gemv.py"],
     "cpu_kernels": ["tests/cpu/test_kernels.py", "tests/cpu/test_matmul.py"],
-    "pysimd/(cli|report|inspection|interop|bench)/": ["tests/{0}", "tests/api"],
+    "pysimd/cli/": ["tests/api/test_cli.py", "tests/api/test_tables.py", "tests/api/test_errors.py"],
+    "pysimd/report/(html|report|rows|ratio)": [
+        *("tests/api/test_html_report.py", "tests/api/test_report.py", "tests/api/test_tables.py"),
+        *("tests/api/test_pictures.py", "tests/api/test_cli.py"),
+    ],
+    "pysimd/report/": [
+        *("tests/api/test_pictures.py", "tests/api/test_tile_drawing.py", "tests/api/test_html_report.py"),
+        *("tests/api/test_report.py", "tests/api/test_cli.py"),
+    ],
+    "pysimd/inspection/": [
+        *("tests/api/test_inspect.py", "tests/cpu/test_machine_code.py", "tests/api/test_report.py"),
+    ],
+    "pysimd/bench/": [
+        *("tests/api/test_bench.py", "tests/api/test_peaks.py", "tests/api/test_cli.py", "tests/api/test_tables.py"),
+        "tests/cpu/test_ladder.py",
+    ],
+    "pysimd/interop/": ["tests/interop"],
+    "backends/cpu/ladder": ["tests/cpu/test_ladder.py"],
     "backends/cpu": ["tests/cpu/test_door.py", "tests/cpu/test_dispatch.py", "tests/cpu/test_matmul.py"],
-    "pysimd/[a-z]+.py": ["tests/api"],
-    "simulator": ["tests/hip/simulator"],
-    "backends/hip|hip_kernels": ["tests/hip/test_host.py", "tests/hip/test_table.py", "tests/hip"],
-    "backends/cuda/ladder|backends/gpu/(rungs|gemm)|gpu_kernels/ladder": ["tests/cuda/test_ladder*.py"],
-    "backends/(cuda|gpu)": ["tests/cuda/test_plans.py", "tests/cuda/test_instances.py", "tests/cuda/test_graphs.py"],
-    "gpu_kernels": ["tests/cuda/test_table.py", "tests/cuda/test_headers.py", "tests/cuda/test_machine_code.py"],
+    "pysimd/[a-z]+.py": [
+        *("tests/api/test_arguments.py", "tests/api/test_errors.py", "tests/cpu/test_dispatch.py"),
+        *("tests/cpu/test_matmul.py", "tests/api/test_cli.py", "tests/api/test_inspect.py", "tests/api/test_copies.py"),
+    ],
+    "simulator/instructions/matrix": ["tests/hip/simulator/test_m*.py", "tests/hip/simulator/test_*.py"],
+    "simulator/(instructions|operands|assembly)": [
+        *("tests/hip/simulator/test_instructions.py", "tests/hip/simulator/test_m*.py"),
+        "tests/hip/simulator/test_*.py",
+    ],
+    "simulator": ["tests/hip/simulator/test_launch.py", "tests/hip/simulator/test_*.py"],
+    "backends/hip": ["tests/hip/test_host.py", "tests/hip/test_table.py", "tests/hip/test_ladder.py"],
+    "hip_kernels": ["tests/hip/test_table.py", "tests/hip/test_faults.py", "tests/hip/test_kernels.py"],
+    "backends/gpu/cupy_probe": ["tests/cuda/test_probe.py", "tests/hip/test_host.py"],
+    "backends/cuda/library": ["tests/cuda/test_library.py"],
+    "backends/cuda/(ladder|tensor_maps)|backends/gpu/(rungs|gemm)": [
+        *("tests/cuda/test_ladder_launches.py", "tests/cuda/test_ladder_tensor.py", "tests/cuda/test_ladder_times.py"),
+        *("tests/cuda/test_limits.py", "tests/cuda/test_ladder_pipelines.py"),
+    ],
+    "backends/(cuda|gpu)": [
+        *("tests/cuda/test_plans.py", "tests/cuda/test_instances.py", "tests/cuda/test_table.py"),
+        *("tests/cuda/test_library.py", "tests/cuda/test_limits.py", "tests/cuda/test_batched.py"),
+        *("tests/cuda/test_ladder_launches.py", "tests/hip/test_table.py"),
+    ],
+    "gpu_kernels/(ladder_)?table": [
+        *("tests/cuda/test_table.py", "tests/cuda/test_ladder_table.py", "tests/cuda/test_limits.py"),
+        *("tests/cuda/test_plans.py", "tests/cuda/test_headers.py"),
+    ],
+    "gpu_kernels/ladder": [
+        "tests/cuda/test_ladder_table.py",
+        "tests/hip/test_ladder.py",
+        "tests/cuda/test_ladder_*.py",
+    ],
+    "gpu_kernels/micro": [
+        *("tests/cuda/test_batched_copies.py", "tests/cuda/test_headers.py", "tests/hip/test_faults.py"),
+        *("tests/hip/test_kernels.py", "tests/cuda/test_machine_code.py"),
+    ],
+    "gpu_kernels/(peaks|loads|tile_rate)": ["tests/cuda/test_peaks.py"],
+    "gpu_kernels": ["tests/cuda/test_block_header.py", "tests/cuda/test_headers.py"],
 }
 
+WAITING = 4
+"""The time that a run of tests may take, in units of its processor time: other processes may use the processor."""
 
 # NVRTC takes the first file that includes the mutated one, its templates without instances.
 COMPILE_CUDA = """
@@ -86,6 +142,25 @@ user = next(name for name in sys.argv[2:] if sys.argv[1] in sources.with_include
 program = nvrtc.createProgram(sources.joined(user), "mutant.cu", (), ())
 options = ("-std=c++17", "-arch=sm_90a", f"-I{toolkit() / 'include'}", "--device-as-default-execution-space")
 nvrtc.compileProgram(program, options)
+"""
+
+# Some target must compile some instance: the line may be for other targets alone.
+COMPILE_HIP = """
+import sys
+from pysimd import errors, simulator, sources
+from pysimd.backends.hip import simulation
+from pysimd.hip_kernels import table
+
+for row in table.KERNELS:
+    if sys.argv[1] in sources.with_includes(f"hip_kernels/{row.source}"):
+        for target in table.TARGETS:
+            if row.requires in table.features(target):
+                try:
+                    simulation.compiled(row.source, table.entry(row, "ANY", "ANY", False), target)
+                    sys.exit(0)
+                except errors.PysimdError:
+                    pass
+sys.exit(1)
 """
 
 
@@ -134,13 +209,18 @@ def drawn(area, generator):
             keys.remove(key)
 
 
+NOTHING = ast.Constant, ast.Pass
+
+
 def without_docstrings(text):
-    """The syntax tree of Python code, as text."""
+    """The syntax tree of Python code without docstrings, annotations and ``pass``, as text."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
+        for annotation in {"annotation", "returns"}.intersection(node._fields):
+            setattr(node, annotation, None)
         body = getattr(node, "body", None)
         if isinstance(body, list):
-            node.body = [x for x in body if not (isinstance(x, ast.Expr) and isinstance(x.value, ast.Constant))]
+            node.body = [x for x in body if not isinstance(x.value if isinstance(x, ast.Expr) else x, NOTHING)]
     return ast.dump(tree)
 
 
@@ -164,8 +244,11 @@ class Tree:
                 shutil.copytree(ROOT / product, self.root / product)
             elif (ROOT / product).exists():
                 shutil.copy2(ROOT / product, self.root / product)
-        self.environment = {**os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1"}
+        self.environment = {**os.environ, "PYTHONPATH": str(self.root)}
         self.build()
+        collect = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only", "tests"]
+        subprocess.run(collect, cwd=self.root, env=self.environment, capture_output=True)  # writes all bytecode once
+        self.environment["PYTHONDONTWRITEBYTECODE"] = "1"
 
     def build(self):
         """Whether the C code compiles."""
@@ -199,24 +282,28 @@ class Tree:
             yield self if self._is_another(path, text, "".join(lines), status, library) else None
         finally:
             path.write_text(text)
-            if path.suffix in (".c", ".h"):
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))  # its bytecode holds again
+            if path.is_relative_to(self.root / "cpu_kernels"):
                 self._rebuild(path, status)
 
     def _is_another(self, path, before, after, status, library):
         if path.suffix == ".py":
             try:
+                compile(after, path.name, "exec")
                 return without_docstrings(before) != without_docstrings(after)
             except (SyntaxError, ValueError):
                 return False
         if without_comments(before) == without_comments(after):
             return False
-        if path.suffix in (".cu", ".cuh"):
-            names = [str(x.relative_to(self.root)) for x in (path, *sorted(self.root.glob("gpu_kernels/*/*.cu")))]
-            command = [sys.executable, "-c", COMPILE_CUDA, names[0], *names[1:]]
-            return subprocess.run(command, env=self.environment, capture_output=True).returncode == 0
-        if path.suffix not in (".c", ".h"):
-            return True
+        if path.is_relative_to(self.root / "hip_kernels"):
+            return self._runs(COMPILE_HIP, path)
+        if path.is_relative_to(self.root / "gpu_kernels"):
+            return self._runs(COMPILE_CUDA, path, *sorted(self.root.glob("gpu_kernels/*/*.cu")))
         return self._rebuild(path, status) and self.library != library
+
+    def _runs(self, program, *paths):
+        command = [sys.executable, "-c", program, *(str(path.relative_to(self.root)) for path in paths)]
+        return subprocess.run(command, cwd=self.root, env=self.environment, capture_output=True).returncode == 0
 
     def _rebuild(self, path, status):
         changed = [path]
@@ -229,16 +316,22 @@ class Tree:
 
     def tests(self, paths, without, limit):
         """killed and the test that failed, timeout, or survived."""
-        paths = [str(x.relative_to(self.root)) for path in paths for x in sorted(self.root.glob(path))]
+        found = (str(x.relative_to(self.root)) for path in paths for x in sorted(self.root.glob(path)))
+        paths = list(dict.fromkeys(found))
         if not paths:
             return "survived", ""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", *paths]
         command += [f"--ignore-glob={path}" for path in without]
         try:
             run = subprocess.run(
-                command, cwd=self.root, env=self.environment, capture_output=True, text=True, timeout=limit
+                command,
+                **{"cwd": self.root, "env": self.environment, "capture_output": True, "text": True},
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit)),
+                timeout=WAITING * limit,
             )
         except subprocess.TimeoutExpired:
+            return "timeout", paths[0]
+        if run.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
             return "timeout", paths[0]
         if run.returncode in (0, 5):
             return "survived", ""
@@ -258,14 +351,15 @@ def nearest(file):
     return []
 
 
-def judged(tree, area, mutant, limit):
+def judged(tree, area, mutant, limit, only_nearest):
     """The mutant with its result; None if it has to be drawn again."""
     start = time.monotonic()
     with tree.planted(mutant) as planted:
         if planted is None:
             return None
         without = []
-        for paths in (nearest(mutant.file), AREAS[area][1], ["tests"]):
+        others = [] if only_nearest else [AREAS[area][1], ["tests"]]
+        for paths in (nearest(mutant.file), *others):
             mutant.result, mutant.by = tree.tests(paths, without, limit)
             if mutant.result != "survived":
                 break
@@ -279,7 +373,8 @@ def main():
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--count", type=int, default=40, help="mutants of each area")
     parser.add_argument("--area", choices=AREAS, action="append", help="all by default")
-    parser.add_argument("--limit", type=float, default=1800, help="seconds that a run of tests may take")
+    parser.add_argument("--nearest", action="store_true", help="run the nearest tests alone: a lower bound")
+    parser.add_argument("--limit", type=int, default=1800, help="seconds of processor time of a run of tests")
     parser.add_argument("--out", type=Path, help="a JSON file of all mutants")
     arguments = parser.parse_args()
     results = {}
@@ -288,7 +383,7 @@ def main():
         for area in arguments.area or AREAS:
             results[area] = done = []
             for mutant in drawn(area, random.Random(f"{arguments.seed} {area}")):
-                if judged(tree, area, mutant, arguments.limit) is None:
+                if judged(tree, area, mutant, arguments.limit, arguments.nearest) is None:
                     continue
                 done.append(mutant)
                 counted = f"{area} {len(done)}/{arguments.count} {mutant.result:8} {mutant.seconds:6.0f} s"
@@ -296,7 +391,11 @@ def main():
                 if mutant.result == "survived":
                     print(f"    - {mutant.old.strip()}\n    + {mutant.new.strip()}", flush=True)
                 if arguments.out:
-                    record = {"seed": arguments.seed, "platform": sysconfig.get_platform()}
+                    record = {
+                        "seed": arguments.seed,
+                        "platform": sysconfig.get_platform(),
+                        "nearest": arguments.nearest,
+                    }
                     record |= {name: [asdict(x) for x in mutants] for name, mutants in results.items()}
                     arguments.out.write_text(json.dumps(record, indent=1) + "\n")
                 if len(done) == arguments.count:

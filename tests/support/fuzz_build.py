@@ -75,7 +75,9 @@ def _sources(copy: Path):
     yield SOURCE, ()
     for name in CORE:
         yield copy / "core" / f"{name}.c", ()
-    for target in ("generic", "sse", "avx2"):
+    for target in ("generic", "sse", "avx2", "avx512"):
         for source in map(Path, targets.sources(copy, target)):
-            if KERNELS.fullmatch(source.stem) or source.stem.startswith(("widen_", "narrow_")):
+            if KERNELS.fullmatch(source.stem) or source.stem.startswith(
+                ("widen_", "narrow_", "transpose_", "interleave_")
+            ):
                 yield source, (*targets.TARGETS[target][1], "-fno-sanitize=all", "-fsanitize=address")

@@ -193,7 +193,6 @@ static void one(input *in)
     for (int d = 0; d < 2; d++)
         if (take(in, 2) == 0) batch[d] = take(in, 6);
     if ((double)m * (double)n * (double)k * (double)batch[0] * (double)batch[1] > MOST_MACS) return;
-    if (kernel->form == GEMV) n = 1;
     const int types = kernel->types;
     const pysimd_sizes size = pysimd_element_sizes[types];
     operand a = {0}, b = {0}, c = {0};

@@ -1,7 +1,10 @@
-"""``python -m process_group RANK FILE [cuda SIZE]``: one of two processes that multiply DTensors over gloo, or of SIZE
-processes over NCCL, each on a GPU of its own; prints OK."""
+"""``python -m process_group RANK FILE DEVICE SIZE``: one of SIZE processes that multiply DTensors over gloo, or over
+NCCL, each on a GPU of its own; prints OK. Then the last is killed before a sum over k is taken, and the others fail."""
 
+import os
+import signal
 import sys
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
@@ -92,22 +95,34 @@ def failures(mesh, rank):
     assert "mesh" in refused, refused
 
 
+def killed(mesh, rank):
+    """A product along k, of which one process does not give its part."""
+    x, y = distribute_tensor(torch.ones(4, 8), mesh, [Shard(1)]), distribute_tensor(torch.ones(8, 5), mesh, [Shard(0)])
+    product = matmul(x, y)
+    assert product.placements == (Partial(),)
+    dist.barrier()
+    if rank == mesh.size() - 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    print(product.full_tensor())
+
+
 def main() -> None:
-    rank, file, device, size = int(sys.argv[1]), sys.argv[2], *(sys.argv[3:] or ("cpu", 2))
-    backend = "gloo"
+    rank, file, device, size = int(sys.argv[1]), *sys.argv[2:]
+    backend, timeout = "gloo", timedelta(seconds=120)
     if device == "cuda":
-        backend = "nccl"
+        backend, timeout = "nccl", timedelta(seconds=15)
         torch.cuda.set_device(rank)
     torch.set_default_device(device)
-    dist.init_process_group(backend, init_method=f"file://{file}", rank=rank, world_size=int(size))
+    place = {"init_method": f"file://{file}", "rank": rank, "world_size": int(size)}
+    dist.init_process_group(backend, **place, timeout=timeout)
     mesh = init_device_mesh(device, (int(size),))
     products(mesh)
     sums(mesh)
     gradients(mesh)
     empty_shard(mesh)
     failures(mesh, rank)
-    dist.destroy_process_group()
-    print("OK")
+    print("OK", flush=True)
+    killed(mesh, rank)
 
 
 if __name__ == "__main__":

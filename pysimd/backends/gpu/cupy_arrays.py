@@ -114,6 +114,14 @@ def empty(shape, dtype):
     return cupy.empty(shape, dtype)
 
 
+def synchronize(x) -> None:
+    """Wait for the current stream of the device of ``x``."""
+    import cupy
+
+    with x.device:
+        cupy.cuda.get_current_stream().synchronize()
+
+
 def storable(out) -> bool:
     """Whether a kernel can store into ``out``: aligned, and no element repeated."""
     return aligned(out) and all(s != 0 or n <= 1 for s, n in zip(out.strides, out.shape, strict=True))

@@ -25,6 +25,9 @@ _ALIGNMENT = 31
 _FACTORS = frozenset((int, float, np.float32, np.float64))
 """Types of alpha and beta that a key may hold: equal values of these are the same factor."""
 
+_NO_ARRAYS = (AttributeError, RuntimeError, TypeError, ValueError)
+"""What ``Replays.look`` raises for arguments that are no arrays of the library: ValueError for NumPy's of bfloat16."""
+
 
 def matmul_call(kernel) -> Hashable:
     """What ``matmul`` is asked for, as it stands in a key."""
@@ -79,8 +82,8 @@ class Replays(ABC):
 
     @abstractmethod
     def look(self, a, b, c, out, call: Hashable) -> tuple[Hashable, int, list[int]]:
-        """Key, device and addresses of a call; the key is None where it has no plan. Raises AttributeError, TypeError
-        or RuntimeError for arguments that are no arrays of the library."""
+        """Key, device and addresses of a call; the key is None where it has no plan. Raises one of ``_NO_ARRAYS``
+        for arguments that are no arrays of the library."""
 
     @abstractmethod
     def new(self, a, shape: tuple[int, ...], dtype) -> tuple[object, int]:
@@ -100,7 +103,7 @@ class Replays(ABC):
             return None
         try:
             return self.look(a, b, c, out, call)[0]
-        except (AttributeError, RuntimeError, TypeError):
+        except _NO_ARRAYS:
             return None
 
     def replay(self, a, b, c, out, call: Hashable | None):
@@ -110,7 +113,7 @@ class Replays(ABC):
         try:
             key, device, addresses = self.look(a, b, c, out, call)
             kept = self._kept.get(key)
-        except (AttributeError, RuntimeError, TypeError):  # the checks will tell what is wrong
+        except _NO_ARRAYS:  # the checks will tell what is wrong
             return None
         if kept is None:
             return None

@@ -690,6 +690,7 @@ REFUSED = [
     ("v_mov_b32_e32 v0, s[4:5", GFX9, "cannot take apart|not modelled"),
     ("s_add_u32 s0, s4", GFX9, "expected 1 results and 2 operands"),
     ("ds_read_b64 v0, v1", GFX9, "expected 2 vector registers"),
+    ("ds_read_b32 v0, v1 gds", GFX9, "modifier gds is not modelled"),
 ]
 
 

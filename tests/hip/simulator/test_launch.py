@@ -115,6 +115,23 @@ class TestLaunch:
         with pytest.raises(simulator.AccessError, match=r"fill, instruction .*global_store.*address 0x"):
             fill(packed=struct.pack("<Qi", 0, 7))
 
+    def test_user_registers_in_the_order_of_the_descriptor(self):
+        """Every group that a descriptor can ask for is in front of the block's index, as wide as the hardware's."""
+        asked = ("private_segment_buffer", "dispatch_ptr", "queue_ptr", "dispatch_id", "flat_scratch_init")
+        body = """
+          s_load_dwordx2 s[20:21], s[8:9], 0x0
+          s_waitcnt lgkmcnt(0)
+          v_mov_b32_e32 v1, s14
+          v_lshlrev_b32_e32 v2, 2, v1
+          global_store_dword v2, v1, s[20:21]"""
+        lines = "".join(f"  .amdhsa_user_sgpr_{name} 1\n" for name in asked)
+        text = amd_waves.source(body, "gfx900", arguments=8)
+        text = text.replace("  .amdhsa_user_sgpr_kernarg", lines + "  .amdhsa_user_sgpr_kernarg")
+        out, memory = np.full(3, -1, np.int32), simulator.Memory()
+        packed = struct.pack("<Q", memory.add(out))
+        simulator.launch(simulator.assemble(text, "gfx900"), "probe", (3,), (1,), packed, memory)
+        np.testing.assert_array_equal(out, np.arange(3))
+
     def test_the_same_source_is_compiled_once(self):
         assert simulator.compile_hip(FILL, "gfx90a") is simulator.compile_hip(FILL, "gfx90a")
 
@@ -209,6 +226,17 @@ class TestText:
     def test_a_branch_to_nowhere(self):
         with pytest.raises(SimulationError, match=r"goes to \.LBB9"):
             instructions_of("one:\n s_branch .LBB9\n", ("one",))
+
+    @pytest.mark.parametrize(
+        ("line", "why"),
+        [
+            ("global_load_dword v0, v[2:3], off offset:16 glc offset:8", "a modifier stands twice in"),
+            ("ds_write_b32 v0, v1 offset:16, v2", "cannot take apart the operands"),
+        ],
+    )
+    def test_of_no_instruction(self, line, why):
+        with pytest.raises(SimulationError, match=why):
+            parse(line)
 
     def test_of_one_instruction(self):
         x = parse("v_add_u32_sdwa v0, sext(v1), v2 dst_sel:DWORD src0_sel:BYTE_1")

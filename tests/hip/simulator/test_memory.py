@@ -130,11 +130,13 @@ class TestArrays:
 
     def test_any_strides(self):
         whole = np.arange(60, dtype=np.float32).reshape(6, 10)
-        for view in (whole[::2, ::3], whole[::-1, ::-1], whole.T, whole[5:0:-2, 1:9:4], whole[2], whole[:1, :1]):
+        bytes_ = np.arange(6, dtype=np.int8)
+        views = whole[::2, ::3], whole[::-1, ::-1], whole.T, whole[5:0:-2, 1:9:4], whole[2], whole[:1, :1], bytes_[::-1]
+        for view in views:
             address = self.memory.add(view)
             for at in np.ndindex(view.shape):
                 where = address + sum(i * s for i, s in zip(at, view.strides, strict=True))
-                assert self.load(where) == view[at].tobytes()
+                assert self.load(where, view.itemsize) == view[at].tobytes()
 
     def test_bytes_between_elements_are_no_part_of_an_array(self):
         whole = np.zeros((4, 8), np.float32)
