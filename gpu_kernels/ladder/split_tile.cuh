@@ -67,6 +67,7 @@ struct SplitTile {
                 add_clusters(p, t, partials, rank, clusters);
             }
         }
+        __syncwarp();
         cluster_wait();
     }
 
@@ -86,6 +87,7 @@ struct SplitTile {
             cluster_copy(buffer + (rank - (rank > to)) * BYTES, panels + to * BYTES, BYTES, received, to);
         __syncwarp();
         mbarrier_wait(received, 0);
+        __syncwarp();
         cluster_arrive(); /* no block exits before its slices have been copied */
     }
 

@@ -66,12 +66,14 @@ __device__ __forceinline__ void produce(const Gemm& p, const Schedule& s, const 
                                         const TensorMap& map_b, ClusterScheduler<typename C::Shape> scheduler, u32 rank,
                                         typename C::Pipeline& pipeline) {
     constexpr int M = C::Shape::M;
+    launch_dependents();
     WorkTile work;
     while (scheduler.next(s, work)) {
         TileCoordinates t = tile_coordinates<BLOCK_M * M, C::BN>(p, s, work.tile);
         int row = (t.row * M + rank) * BLOCK_M, column = t.column * C::BN + rank * (C::BN / M);
         int product_a = p.a_batch ? t.product : 0, product_b = p.b_batch ? t.product : 0;
         PanelSource source = {map_a, map_b, product_a, product_b, row, column, rank};
+        grid_dependency_wait();
 #pragma unroll 1
         for (int n = work.first; n < work.first + work.count; ++n) {
             pipeline.producer_acquire();
@@ -120,6 +122,7 @@ __device__ __forceinline__ void wgmma_gemm(const Gemm& p, const Schedule& s, con
         if constexpr (Shape::K > 1) cluster_wait(), cluster_arrive(), cluster_wait();
     } else {
         reallocate_registers<false>();
+        grid_dependency_wait();
         u32 boxes = pipeline.end() + group * STORE_BOXES * STORE_BYTES;
         C::consume(scheduler, s, group, pipeline, [&](const WorkTile& work, const typename C::Acc(&acc)[C::BN / 2]) {
             if constexpr (Shape::K > 1)

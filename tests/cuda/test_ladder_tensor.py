@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from pysimd.gpu_kernels import ladder_table
 
-from pysimd.backends.cuda import tensor_maps
+from pysimd.backends.cuda import driver, tensor_maps
 from pysimd.backends.cuda.ladder import rungs
 from pysimd.backends.cuda.ladder import tensor as gemm_tensor
 from pysimd.backends.gpu import gemm_launches
 from pysimd.backends.gpu.launches import CallOperands
 from pysimd.backends.gpu.plans import COUNTER, SCRATCH, A, Argument, B, C, Slot
+from pysimd.errors import UnavailableError
 
 needs_compiler = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
 
@@ -294,24 +295,25 @@ def test_operands_of_a_rung_without_maps_are_packed(changes, layout, packed):
 
 
 def test_launches_of_a_split_product(monkeypatch):
-    """The copy of A, the product, and the sum of the partial tiles, each with the grid and the arguments of its own."""
+    """The copy of A and the product, each with the grid and the arguments of its own."""
     monkeypatch.setattr(tensor_maps, "tensor_map", lambda *_: np.zeros(1, tensor_maps.TENSOR_MAP))
-    for name in ("_pack_function", "_function", "_fixup_function"):
+    for name in ("_pack_function", "_function"):
         monkeypatch.setattr(rungs, name, lambda *_, name=name: name)
+    monkeypatch.setattr(rungs, "DependentKernel", lambda kernel: ("dependent", kernel))
     monkeypatch.setattr(rungs, "current_device", lambda: 0)
     monkeypatch.setattr(rungs, "multiprocessors", lambda device: 132)
     row = ladder_table.BY_NAME["f16_best"]
-    given = {"a": 4096, "b": 8192, "c": 1 << 20, "m": 30, "n": 64, "k": 3500, "lda": 3500, "ldb": 64, "ldc": 64}
+    given = {"a": 4096, "b": 8192, "c": 1 << 20, "m": 30, "n": 64, "k": 35004, "lda": 35004, "ldb": 64, "ldc": 64}
     words = np.array([given.get(name, 0) for name in gemm_launches.FIELDS], np.int64)
     gemm = Argument(words, tuple(Slot(i, which) for i, which in ((0, A), (1, B), (3, C))))
-    choice = gemm_tensor.choose(row, 30, 64, 3500, 1, 132)
-    part = rungs._tensor(4, row, 30, 64, 3500, "K_MAJOR", "MN_MAJOR", 1, gemm)
+    choice = gemm_tensor.choose(row, 30, 64, 35004, 1, 132)
+    part = rungs._tensor(4, row, 30, 64, 35004, "K_MAJOR", "MN_MAJOR", 1, gemm)
+    assert choice.clusters > 1
+    assert part.counts
     assert [(x.function, x.grid, x.block, len(x.arguments)) for x in part.launches] == [
-        ("_pack_function", (-(-30 * 3504 // 2048),), (256,), 1),
-        ("_function", (choice.grid * choice.block.cluster,), (choice.block.threads,), 5),
-        ("_fixup_function", (gemm_tensor.fixup_blocks(choice, 132),), (256,), 2),
+        ("_pack_function", (-(-30 * 35008 // 2048),), (256,), 1),
+        (("dependent", "_function"), (choice.tiles * choice.parts,), (choice.block.threads,), 5),
     ]
-    assert part.launches[1].arguments[:2] == part.launches[2].arguments
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -321,8 +323,8 @@ def test_shared_memory_fits(row):
 
 
 def test_a_driver_without_tensor_maps_is_told(monkeypatch):
-    monkeypatch.setattr(tensor_maps.ctypes, "CDLL", lambda name: object())
-    tensor_maps._driver.cache_clear()
-    with pytest.raises(tensor_maps.UnavailableError, match="update the driver"):
+    monkeypatch.setattr(driver.ctypes, "CDLL", lambda name: object())
+    driver.function.cache_clear()
+    with pytest.raises(UnavailableError, match="update the driver"):
         tensor_maps.tensor_map(4096, 2, (64, 64, 1), (128, 0), (64, 64), 128)
-    tensor_maps._driver.cache_clear()
+    driver.function.cache_clear()

@@ -10,6 +10,7 @@ import numpy as np
 
 from pysimd.backends.cuda import device as cuda
 from pysimd.backends.cuda import nvrtc
+from pysimd.backends.cuda.dependent_launch import DependentKernel
 from pysimd.backends.cuda.device import current_device, has_setmaxnreg, multiprocessors
 from pysimd.backends.cuda.dispatch import MOST_K
 from pysimd.backends.cuda.ladder import schedule, tensor
@@ -238,6 +239,8 @@ def _tensor(
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
     packed, scratch, arguments = tensor.arguments(choice, row, (layout_a, layout_b), products, gemm, c_bytes)
     launches = _copy_launches(row, packed)
+    if block.persistent:
+        function = DependentKernel(function)
     launches.append(KernelLaunch(function, (choice.grid,), (block.threads,), arguments, shared))
     return _Part(launches, scratch, choice.clusters > 1)
 
