@@ -60,12 +60,6 @@ __device__ inline void mbarrier_arrive_expect_tx(u32 barrier, u32 bytes) {
 /* Makes mbarriers that were just initialised visible to the TMA and to the cluster. */
 __device__ inline void fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
-/* Programmatic dependent launch: waits until the memory of the grids before this one in the stream is visible, if the
- * host launched it as a dependent. */
-__device__ inline void grid_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
-/* Lets the grid after this one start, once all blocks of this one have called it or have ended. */
-__device__ inline void launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
-
 __device__ inline u32 cluster_rank() {
     u32 rank;
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));

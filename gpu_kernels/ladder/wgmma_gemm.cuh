@@ -22,8 +22,9 @@
  * with four). To multiply the last panels by halves of the columns, and store the left half meanwhile, was not run: in
  * most instances of the forms tried the compiler waits after every wgmma.
  */
-#include "tma_pipeline.cuh"
+#include "dependent_launch.cuh"
 #include "split_tile.cuh"
+#include "tma_pipeline.cuh"
 
 /* What this block computes, one WorkTile after the other: whole tiles, or a part of one. The M tiles of a cluster count
  * as one. */
@@ -66,7 +67,6 @@ __device__ __forceinline__ void produce(const Gemm& p, const Schedule& s, const 
                                         const TensorMap& map_b, ClusterScheduler<typename C::Shape> scheduler, u32 rank,
                                         typename C::Pipeline& pipeline) {
     constexpr int M = C::Shape::M;
-    launch_dependents();
     WorkTile work;
     while (scheduler.next(s, work)) {
         TileCoordinates t = tile_coordinates<BLOCK_M * M, C::BN>(p, s, work.tile);
@@ -81,6 +81,7 @@ __device__ __forceinline__ void produce(const Gemm& p, const Schedule& s, const 
             pipeline.advance();
         }
     }
+    launch_dependents();
 }
 
 /* Epilogue of a consumer warpgroup whose tile is whole. */

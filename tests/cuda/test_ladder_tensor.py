@@ -215,7 +215,8 @@ def test_what_lies_along_its_rows(a, expected):
         ("bf16_best", 2048, 256, 2),
         ("bf16_best", 3072, 192, 1),
         ("bf16_best", 8192, 256, 2),
-        ("i8_wgmma", 4096, 256, 1),
+        ("i8_wgmma", 2048, 256, 1),
+        ("i8_wgmma", 4096, 256, 2),
         ("i8_wgmma", 8192, 256, 2),
     ],
 )
@@ -299,7 +300,6 @@ def test_launches_of_a_split_product(monkeypatch):
     monkeypatch.setattr(tensor_maps, "tensor_map", lambda *_: np.zeros(1, tensor_maps.TENSOR_MAP))
     for name in ("_pack_function", "_function"):
         monkeypatch.setattr(rungs, name, lambda *_, name=name: name)
-    monkeypatch.setattr(rungs, "DependentKernel", lambda kernel: ("dependent", kernel))
     monkeypatch.setattr(rungs, "current_device", lambda: 0)
     monkeypatch.setattr(rungs, "multiprocessors", lambda device: 132)
     row = ladder_table.BY_NAME["f16_best"]
@@ -312,7 +312,7 @@ def test_launches_of_a_split_product(monkeypatch):
     assert part.counts
     assert [(x.function, x.grid, x.block, len(x.arguments)) for x in part.launches] == [
         ("_pack_function", (-(-30 * 35008 // 2048),), (256,), 1),
-        (("dependent", "_function"), (choice.tiles * choice.parts,), (choice.block.threads,), 5),
+        ("_function", (choice.tiles * choice.parts,), (choice.block.threads,), 5),
     ]
 
 

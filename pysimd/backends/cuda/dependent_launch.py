@@ -38,14 +38,32 @@ _ATTRIBUTES = ctypes.pointer(_Attribute(_PROGRAMMATIC_STREAM_SERIALIZATION, 0, (
 
 
 @cache
+def _current_stream():
+    import cupy
+
+    return cupy.cuda.get_current_stream
+
+
+@cache
 def _launch_kernel():
     launch = driver.function("cuLaunchKernelEx")
     launch.argtypes = (ctypes.POINTER(_Config), ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
     return launch
 
 
+class _Arguments:
+    """Arguments of a kernel at host addresses that stay, and the configuration of their launch."""
+
+    def __init__(self, addresses: Sequence[int]):
+        self.parameters = (ctypes.c_void_p * len(addresses))(*addresses)
+        self.config = _Config(0, 1, 1, 0, 1, 1, 0, None, _ATTRIBUTES, 1)
+
+
 class DependentKernel:
-    """A kernel of CuPy that executes griddepcontrol.wait, launched as a dependent of the kernel before it."""
+    """A kernel of CuPy that executes griddepcontrol.wait, launched as a dependent of the kernel before it. It is called
+    as CuPy's function is, with what ``arguments`` makes of the host addresses of its arguments."""
+
+    arguments = _Arguments
 
     def __init__(self, kernel):
         self._kernel, self._handle = kernel, kernel.ptr
@@ -54,16 +72,14 @@ class DependentKernel:
         self,
         grid: tuple[int],
         block: tuple[int],
-        arguments: Sequence,
+        arguments: _Arguments,
         shared_bytes: int = 0,
         stream=None,
         cooperative: bool = False,
     ) -> None:
-        """As CuPy launches a kernel, with ``arguments`` that are pointers of CuPy."""
-        import cupy
-        from cupy_backends.cuda.api.driver import check_status
-
-        stream = stream or cupy.cuda.get_current_stream()
-        config = _Config(grid[0], 1, 1, block[0], 1, 1, shared_bytes, stream.ptr, _ATTRIBUTES, 1)
-        parameters = (ctypes.c_void_p * len(arguments))(*(argument.ptr for argument in arguments))
-        check_status(_launch_kernel()(config, self._handle, parameters, None))
+        config = arguments.config
+        (config.grid_x,), (config.block_x,), config.shared_bytes = grid, block, shared_bytes
+        config.stream = (stream or _current_stream()()).ptr
+        status = _launch_kernel()(config, self._handle, arguments.parameters, None)
+        if status:
+            raise RuntimeError(f"cuLaunchKernelEx returned {status}")

@@ -52,7 +52,9 @@ def _function(
     narrow: bool = False,
 ):
     """The compiled kernel of a template instance, as CuPy launches it; ``device`` is the current one."""
-    return _kernel(name, layout_a, layout_b, device, block, fused_fixup, narrow).kernel
+    kernel = _kernel(name, layout_a, layout_b, device, block, fused_fixup, narrow).kernel
+    waits = isinstance(block, ladder_table.TensorBlock) and block.persistent  # wgmma_gemm.cuh
+    return DependentKernel(kernel) if waits else kernel
 
 
 @cache
@@ -85,7 +87,8 @@ def _fixup_function(name: str, block: ladder_table.Block, device: int):
 def _pack_function(name: str, layout: str, device: int):
     row = ladder_table.BY_NAME[name]
     entry = ladder_table.pack_entry(row, layout)
-    return _compiled(row.source, entry, device).kernel
+    kernel = _compiled(row.source, entry, device).kernel
+    return DependentKernel(kernel) if row.pads_operands else kernel  # pad_rows.cuh waits
 
 
 def _compiled(source: str, entry: str, device: int):
@@ -239,8 +242,6 @@ def _tensor(
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
     packed, scratch, arguments = tensor.arguments(choice, row, (layout_a, layout_b), products, gemm, c_bytes)
     launches = _copy_launches(row, packed)
-    if block.persistent:
-        function = DependentKernel(function)
     launches.append(KernelLaunch(function, (choice.grid,), (block.threads,), arguments, shared))
     return _Part(launches, scratch, choice.clusters > 1)
 

@@ -18,6 +18,12 @@ from pysimd.gpu_kernels.ladder_table import Rung, TensorBlock
 SWIZZLE = 128
 """Bytes of a row of a box, as wgmma.cuh reads them."""
 
+LINE = 128
+"""Bytes of a line of the L2."""
+
+_PADDED = 8 * LINE
+"""Bytes of a row from which on its copy begins with a line; that of a shorter one would be too much longer."""
+
 
 GROUP = 16
 """Rows of tiles, of 128 rows, taken together (grouped raster order)."""
@@ -95,10 +101,17 @@ def _map_argument(made: np.ndarray, slot: Slot) -> Argument:
     return Argument(made.view(np.int64), (slot,), tensor_maps.replace_address)
 
 
-LAUNCH_US, REDUCTION_US, WORKSPACE_US, BYTES_PER_US, SLICE_BYTES_PER_US = 4.6, 1.5, 4.0, 4.0e6, 1.1e5
-"""Of an H200: microseconds of a launch without its multiply-adds, of the addition of partial tiles within a cluster and
-of that of several clusters; bytes in a microsecond, of operands that the device moves, and of partial slices that
-a multiprocessor receives."""
+LAUNCH_US, STORE_US, REDUCTION_US, REDUCTION_COLUMNS_US, WORKSPACE_US = 1.4, 0.63, 0.3, 1.35, 1.5
+"""Of an H200, in microseconds: a launch after another one, without its multiply-adds; 64 columns of the epilogue of a
+tile; the addition of partial tiles within a cluster, without and of 64 columns; that of several clusters."""
+
+BYTES_PER_US, SLICE_BYTES_PER_US, OVERLAP = 3.3e6, 1.1e5, 1.6
+"""Bytes of operands that the device moves in a microsecond, and of partial slices that a multiprocessor receives.
+Memory and tensor cores are busy at the same time, but not all the time: both times are added as a norm of this order.
+"""
+
+_CYCLES_PER_US, _LINE_CYCLES, _TWO_LINES_CYCLES = 1755, 2.05, 4.37
+"""A multiprocessor receives a row of a panel, 128 bytes, in 2 cycles, and in 4.4 where it lies in two lines of L2."""
 
 CLUSTERS = {1: 132, 2: 66, 4: 30, 8: 15}
 """Clusters of so many blocks that an H200 runs at a time (cuOccupancyMaxActiveClusters): a cluster stays within a
@@ -134,9 +147,8 @@ class Choice(NamedTuple):
 
 
 def choose(row: Rung, m: int, n: int, k: int, products: int, processors: int) -> Choice:
-    """The choice of the shortest time among the blocks of a rung. The time is that of the waves of tiles at the block's
-    rate, or of the bytes of the operands, and with a split along k that of adding partial tiles; of equal ones that
-    with most blocks. Products of a batch are not split, so that all of them have the same bits."""
+    """The choice of the shortest time among the blocks of a rung; of equal ones that with most blocks. Products of a
+    batch are not split, so that all of them have the same bits."""
     panels = -(-k // row.bk)
     if row.splits_operands:
         panels = 2 * max(1, -(-panels // 2))  # tf32x3.cu takes two at a time
@@ -147,18 +159,39 @@ def choose(row: Rung, m: int, n: int, k: int, products: int, processors: int) ->
             continue
         tiles = products * -(-m // (block.bm * block.cluster)) * -(-n // block.bn)
         units = CLUSTERS[block.cluster] * processors // CLUSTERS[1]
-        panel = 2e-6 * block.bm * block.bn * row.bk * processors / (block.rate or 1.0)
+        panel, columns = _panel_us(row, block, n, k, processors), block.bn / 64
         if block.split == 1:
-            time = LAUNCH_US + max(moved, -(-tiles // units) * panels * panel)
+            waves = -(-tiles // units)
+            time = LAUNCH_US + STORE_US * columns * waves + _overlapped(waves * panels * panel, moved)
             grid = (min(tiles, units) if block.persistent else tiles) * block.cluster
             choices.append(Choice(block, tiles, panels, 1, grid, time))
         elif products == 1:
+            added = REDUCTION_US + (STORE_US + REDUCTION_COLUMNS_US) * columns
             for parts in _parts(block, tiles, panels, processors):
-                time = LAUNCH_US + max(moved, -(-panels // parts) * panel) + REDUCTION_US
+                time = LAUNCH_US + added + _overlapped(-(-panels // parts) * panel, moved)
                 if parts > block.split:
                     time += WORKSPACE_US + 4 * block.bm * block.bn / block.split**2 * parts / SLICE_BYTES_PER_US
                 choices.append(Choice(block, tiles, panels, parts, tiles * parts, time))
     return min(choices, key=lambda choice: (choice.us, -choice.grid))
+
+
+def _overlapped(us: float, other_us: float) -> float:
+    return (us**OVERLAP + other_us**OVERLAP) ** (1 / OVERLAP)
+
+
+def _panel_us(row: Rung, block: TensorBlock, n: int, k: int, processors: int) -> float:
+    """How long a block takes for a panel of row-major operands: its multiply-adds, or its rows of A and of its part of
+    B, whichever is longer."""
+    multiplied = 2e-6 * block.bm * block.bn * row.bk * processors / (block.rate or 1.0)
+    lines = row.bk * row.panel_bytes / LINE
+    rows = block.bm * _row_cycles(row, k) + block.bn / block.cluster * _row_cycles(row, n)
+    return max(multiplied, lines * rows / _CYCLES_PER_US)
+
+
+def _row_cycles(row: Rung, length: int) -> float:
+    """Of rows of an operand of this length: copies have whole lines."""
+    copied = row.splits_operands or row.packs_operands or length * row.panel_bytes % tensor_maps.ALIGNMENT
+    return _LINE_CYCLES if copied or length * row.panel_bytes % LINE == 0 else _TWO_LINES_CYCLES
 
 
 def _parts(block: TensorBlock, tiles: int, panels: int, processors: int) -> Iterator[int]:
@@ -243,8 +276,8 @@ class Packed:
         self.size = row.panel_bytes // self.parts
         step = p[f"{letter}_batch"]
         self.products = products if step else 1
-        piece = tensor_maps.ALIGNMENT // self.size
         self.length, self.lines = (self.k, rows) if self.layout.startswith("K_MAJOR") else (rows, self.k)
+        piece = (LINE if self.length * self.size >= _PADDED else tensor_maps.ALIGNMENT) // self.size
         self.pitch = -(-self.length // piece) * piece
         self.slot = Slot(0, SCRATCH, offset)
         self.nbytes = _aligned(self.parts * self.size * self.products * self.lines * self.pitch)
