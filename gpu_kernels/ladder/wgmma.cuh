@@ -195,7 +195,10 @@ __device__ inline void store_warpgroup_tile_tma(const Gemm& p, const TensorMap& 
 #pragma unroll
     for (int box = 0; box < N / COLUMNS; ++box) {
         u32 to = boxes + box % STORE_BOXES * STORE_BYTES;
-        if (thread == 0) tma_store_wait<STORE_BOXES - 1>();
+        if (thread == 0) {
+            if (box == 0 && N / COLUMNS % STORE_BOXES) tma_store_wait<0>(); /* where the last box of a tile was */
+            else tma_store_wait<STORE_BOXES - 1>();
+        }
         warpgroup_barrier();
         /* 16-byte chunks of a row are permuted by the row (128-byte swizzle). */
         if constexpr (SIZE == 2) {

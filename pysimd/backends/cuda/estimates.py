@@ -75,6 +75,8 @@ _ALIGNED = 8
 _LINE = 64
 _POWER_LIMITED = 1 << 38
 """Elements of 16 bytes and of a line of 128; multiply-adds from which on 16-bit products run at the power limit."""
+_SHORT_US = 7.0
+"""Estimated time of a product that is a launch for the most part."""
 
 
 @lru_cache(4096)
@@ -90,8 +92,10 @@ def takes(types: str, m: int, n: int, k: int) -> bool:
         return f32_us(m, n, k) <= CUBLAS_F32.us(m, n, k)
     if n % _ALIGNED or k % _ALIGNED:
         return unaligned_us(m, n, k) <= CUBLAS_UNALIGNED.us(m, n, k)
-    # At the power limit both are as fast, and the rung measured 1.00 to 1.05 times cuBLAS; below it, 0.5 to 1.0 times.
-    return m * n * k >= _POWER_LIMITED and not (n % _LINE or k % _LINE)
+    # At the power limit both are as fast, and the rung measured 0.99 to 1.05 times cuBLAS; short products 1.04 to 1.4,
+    # as consecutive launches of the rung overlap; others 0.5 to 1.1 times.
+    whole_lines = not (n % _LINE or k % _LINE)
+    return whole_lines and (m * n * k >= _POWER_LIMITED or _tensor_choice(m, n, k).us <= _SHORT_US)
 
 
 def _whole_vectors(m: int, n: int, k: int) -> bool:
@@ -118,9 +122,10 @@ def f32_us(m: int, n: int, k: int) -> float:
 
 def unaligned_us(m: int, n: int, k: int) -> float:
     """Estimated time of ``f16_best`` and ``bf16_best`` with copies of the operands whose rows are not aligned."""
-    choice = tensor.choose(ladder_table.BY_NAME["bf16_best"], m, n, k, 1, PROCESSORS)
-    waves = -(-choice.tiles * choice.block.cluster // PROCESSORS)
-    stored = waves * choice.block.bm * choice.block.bn * 1e-4
     copies = [elements for elements, length in ((m * k, k), (k * n, n)) if length % _ALIGNED]
-    copied = 3.2 * len(copies) + 1.34e-6 * sum(copies)
-    return 3.0 + 1.48 * (choice.us - tensor.LAUNCH_US) + copied + (4.4 * (n % _ALIGNED != 0) + 0.4) * stored
+    edges = 1.13e-6 * m * n * (n % _ALIGNED != 0)
+    return 1.06 * _tensor_choice(m, n, k).us + 2.8 * len(copies) + 0.75e-6 * sum(copies) + edges
+
+
+def _tensor_choice(m: int, n: int, k: int) -> tensor.Choice:
+    return tensor.choose(ladder_table.BY_NAME["bf16_best"], m, n, k, 1, PROCESSORS)
