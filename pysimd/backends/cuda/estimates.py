@@ -63,9 +63,10 @@ class Library(NamedTuple):
 
 
 CUBLAS_F32 = Library(4, 5.1, 2.0e6, 3.3, 54e6, (0.893, 0.837, 0.958, 0.797, 0.8, 0.789, 0.863, 0.718, 0.268))
-CUBLAS_UNALIGNED = Library(2, 11.2, 2.04e6, 6.2, 800e6, (0.249, 0.255, 0.286, 0.195, 0.2, 0.206, 0.189, 0.163, 0.181))
-"""The second is of 16-bit operands whose rows do not all start at multiples of 16 bytes, which the tensor memory
-accelerator cannot read; cuBLAS then takes kernels of a third of the speed, and the rung copies them first."""
+_CUBLAS_ODD = Library(2, 11.2, 2.04e6, 6.2, 800e6, (0.249, 0.255, 0.286, 0.195, 0.2, 0.206, 0.189, 0.163, 0.181))
+_CUBLAS_EVEN = _CUBLAS_ODD._replace(launch_us=8.4)
+"""Of 16-bit operands whose rows do not all start at multiples of 16 bytes, which the tensor memory accelerator cannot
+read; cuBLAS then takes kernels of a third of the speed, and the rung copies them first."""
 
 LEAST_MN = 48
 LEAST_MACS = {"f32": 1 << 26, "f16": 1 << 27, "bf16f32": 1 << 27}
@@ -75,8 +76,9 @@ _ALIGNED = 8
 _LINE = 64
 _POWER_LIMITED = 1 << 38
 """Elements of 16 bytes and of a line of 128; multiply-adds from which on 16-bit products run at the power limit."""
-_SHORT_US = 7.0
-"""Estimated time of a product that is a launch for the most part."""
+_SHORT_US, _MARGIN = 7.0, 1.1
+"""Estimated time of a product that is a launch for the most part; by how much the estimate of the rung for unaligned
+rows has to be the shorter one, as both are off by a tenth where products are short."""
 
 
 @lru_cache(4096)
@@ -91,7 +93,7 @@ def takes(types: str, m: int, n: int, k: int) -> bool:
     if types == "f32":
         return f32_us(m, n, k) <= CUBLAS_F32.us(m, n, k)
     if n % _ALIGNED or k % _ALIGNED:
-        return unaligned_us(m, n, k) <= CUBLAS_UNALIGNED.us(m, n, k)
+        return _MARGIN * unaligned_us(m, n, k) <= cublas_unaligned_us(m, n, k)
     # At the power limit both are as fast, and the rung measured 0.99 to 1.05 times cuBLAS; short products 1.04 to 1.4,
     # as consecutive launches of the rung overlap; others 0.5 to 1.1 times.
     whole_lines = not (n % _LINE or k % _LINE)
@@ -125,6 +127,11 @@ def unaligned_us(m: int, n: int, k: int) -> float:
     copies = [elements for elements, length in ((m * k, k), (k * n, n)) if length % _ALIGNED]
     edges = 1.13e-6 * m * n * (n % _ALIGNED != 0)
     return 1.06 * _tensor_choice(m, n, k).us + 2.8 * len(copies) + 0.75e-6 * sum(copies) + edges
+
+
+def cublas_unaligned_us(m: int, n: int, k: int) -> float:
+    """Estimated time of cuBLAS for the same products: rows at multiples of 4 bytes are another case than odd ones."""
+    return (_CUBLAS_ODD if n % 2 or k % 2 else _CUBLAS_EVEN).us(m, n, k)
 
 
 def _tensor_choice(m: int, n: int, k: int) -> tensor.Choice:
