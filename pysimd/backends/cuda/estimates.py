@@ -3,7 +3,7 @@
 Both times are those of waves of tiles, or of the bytes of the operands, whichever is longer. What cuBLAS chooses is not
 known, so it is taken for the best of nine tiles, each with and without a split along k. The constants were fitted to
 times that benchmarks/gemm_shapes.py recorded (benchmarks/results/gemm_random_h200.json, which holds the errors of both
-estimates, and gemm_random8_h200.json).
+estimates, gemm_random8_h200.json and gemm_random64_h200.json).
 """
 
 from __future__ import annotations
