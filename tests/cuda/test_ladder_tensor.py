@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from pysimd.gpu_kernels import ladder_table
 
-from pysimd.backends.cuda import driver, tensor_maps
+from pysimd.backends.cuda import driver, estimates, tensor_maps
 from pysimd.backends.cuda.ladder import rungs
 from pysimd.backends.cuda.ladder import tensor as gemm_tensor
 from pysimd.backends.gpu import gemm_launches
@@ -213,6 +213,7 @@ def test_what_lies_along_its_rows(a, expected):
     [
         ("bf16_best", 1024, 64, 1),
         ("bf16_best", 2048, 256, 2),
+        ("bf16_best", 3000, 256, 2),
         ("bf16_best", 3072, 192, 1),
         ("bf16_best", 8192, 256, 2),
         ("i8_wgmma", 2048, 256, 1),
@@ -224,6 +225,28 @@ def test_choice(name, size, tile, cluster):
     """For the 132 multiprocessors of an H200, without a split along k."""
     choice = gemm_tensor.choose(ladder_table.BY_NAME[name], size, size, size, 1, 132)
     assert (choice.block.bn, choice.block.cluster, choice.parts) == (tile, cluster, 1)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "taken"),
+    [
+        (1024, 1024, 1024, True),  # short, whole lines
+        (1024, 1024, 1032, False),
+        (2048, 2048, 2048, False),
+        (8192, 8192, 8192, True),  # at the power limit
+        (1634, 502, 757, True),  # rows that cuBLAS reads element by element
+        (655, 1668, 260, False),
+    ],
+)
+def test_matmul_leaves_to_cublas_what_is_not_estimated_to_be_faster(m, n, k, taken):
+    assert estimates.takes("bf16f32", m, n, k) == estimates.takes("f16", m, n, k) == taken
+
+
+@pytest.mark.parametrize(("k", "pitch"), [(301, 304), (511, 512), (513, 576)])
+def test_long_rows_of_a_copy_begin_with_a_line(k, pitch):
+    p = {"a": 4096, "k": k, "lda": k, "a_batch": 0}
+    copy = gemm_tensor.Packed(ladder_table.BY_NAME["f16_best"], p, "a", 3, "K_MAJOR", 1, Slot(0, A), 0)
+    assert (copy.pitch, copy.nbytes) == (pitch, -(-3 * pitch * 2 // 256) * 256)
 
 
 @pytest.mark.parametrize("name", ["bf16_best", "f16_best", "i8_wgmma"])
