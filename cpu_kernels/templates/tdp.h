@@ -36,6 +36,7 @@ typedef struct {
 } operands;
 
 typedef enum { NEITHER, OF_A, OF_B } operand;
+enum { TO_L2 = 2, TO_L1 = 3 };
 
 /* Tiles 0 to 3 are C, 4 and 5 A, 6 and 7 B. Those that are not used have no rows. */
 INLINE tile_config config_of(int64_t m, int64_t n, int64_t groups)
@@ -63,21 +64,44 @@ INLINE tile_config config_of(int64_t m, int64_t n, int64_t groups)
             TILE_LOAD(TILE, FROM, STRIDE);                                                                             \
     } while (0)
 
-/* A step of P x Q tiles; `once`: the operand whose tiles are not loaded again. */
-INLINE void step(const int P, const int Q, const operand once, const char *a, int64_t rs_a, const char *b, int64_t rs_b)
+/* A product whose accumulators are not in C yet; c is NULL if there is none. */
+typedef struct {
+    char *c;
+    int64_t rs_c;
+} unstored;
+
+/* The first step of a product zeroes the accumulators. Those of the product before are stored first: each right before
+ * the multiply-add that needs its register, while the others still run. */
+#define RENEW(TILE, ROW, COLUMN)                                                                                       \
+    do {                                                                                                               \
+        if (!first) break;                                                                                             \
+        char *to = before.c + (ROW) * TILE_ROWS * before.rs_c + (COLUMN) * TILE_COLUMN_BYTES;                          \
+        if (before.c) TILE_STORE(TILE, to, before.rs_c);                                                               \
+        TILE_ZERO(TILE);                                                                                               \
+    } while (0)
+
+/* A step of P x Q tiles, the `first` of a product or not; `once`: the operand whose tiles are not loaded again. */
+INLINE void step(const int P, const int Q, const operand once, const int first, unstored before, const char *a,
+                 int64_t rs_a, const char *b, int64_t rs_b)
 {
     LOAD(once == OF_A, 4, a, rs_a);
     LOAD(once == OF_B, 6, b, rs_b);
+    RENEW(0, 0, 0);
     TILE_MULTIPLY(TDP, 0, 4, 6);
     if (Q > 1) {
         LOAD(once == OF_B, 7, b + TILE_COLUMN_BYTES, rs_b);
+        RENEW(1, 0, 1);
         TILE_MULTIPLY(TDP, 1, 4, 7);
     }
     if (P > 1) {
         LOAD(once == OF_A, 5, a + TILE_ROWS * rs_a, rs_a);
+        RENEW(2, 1, 0);
         TILE_MULTIPLY(TDP, 2, 5, 6);
     }
-    if (P > 1 && Q > 1) TILE_MULTIPLY(TDP, 3, 5, 7);
+    if (P > 1 && Q > 1) {
+        RENEW(3, 1, 1);
+        TILE_MULTIPLY(TDP, 3, 5, 7);
+    }
 }
 
 /* The accumulators of a product, and what of them is not in C yet: rows from `row` on.
@@ -129,12 +153,12 @@ INLINE void write_rows(unwritten *u, int64_t count, int adds)
 }
 
 /* The end of each row of the last product, `shift` bytes in the line behind its whole ones. */
-INLINE void write_ends(unwritten *u, int adds)
+INLINE void write_ends(unwritten *u)
 {
     if (!u->shift) return;
     u->row = 0, u->c += 2 * LINE;
     u->left = (__mmask16)first_columns(u->shift / ELEM_C_BYTES), u->right = 0;
-    write_rows(u, MR, adds);
+    write_rows(u, MR, 1);
 }
 
 INLINE void store_tiles(const int P, const int Q, char *c, int64_t rs_c)
@@ -146,55 +170,67 @@ INLINE void store_tiles(const int P, const int Q, char *c, int64_t rs_c)
     if (P > 1 && Q > 1) TILE_STORE(3, lower + TILE_COLUMN_BYTES, rs_c);
 }
 
-/* The rows of C of a product that are written `count` a step: to L2, while the product is multiplied. Prefetched to L1,
- * and all at once, they delay the loads of tiles; not prefetched, products larger than L2 took twice as long. */
-INLINE const char *prefetch_rows(const char *c, int64_t rs_c, int64_t count)
+/* The rows of C of a product, `count` a step, to L1 or L2. */
+INLINE const char *prefetch_rows(const int locality, const char *c, int64_t rs_c, int64_t count)
 {
-    enum { TO_L2 = 2 };
     for (; count > 0; count--, c += rs_c) {
-        __builtin_prefetch(c, 0, TO_L2);
-        __builtin_prefetch(c + LINE, 0, TO_L2);
-        __builtin_prefetch(c + NR * ELEM_C_BYTES - 1, 0, TO_L2); /* rows that start within a line end in a third */
+        __builtin_prefetch(c, 0, locality);
+        __builtin_prefetch(c + LINE, 0, locality);
+        if (locality == TO_L2) __builtin_prefetch(c + NR * ELEM_C_BYTES - 1, 0, locality); /* of rows within a line */
     }
     return c;
 }
 
-/* P x Q tiles of C, for each product of the batch; P, Q, `once` and `behind` are constants. `behind`: each product is
- * written to C while the next is multiplied. The sums start from 0 and are added to C, in every shape and by every route:
- * so the bits of an element depend on its row, its column and k alone. */
-INLINE void multiply(const int P, const int Q, const operand once, const int behind, const operands *x, int64_t steps,
-                     int adds)
+/* C = A B: P x Q tiles for each product of the batch; P, Q and `once` are constants. */
+INLINE void multiply(const int P, const int Q, const operand once, const operands *x, int64_t steps)
+{
+    const char *a = x->a, *b = x->b;
+    const int64_t rs_a = x->rs_a, rs_b = x->rs_b, rs_c = x->rs_c, rows_a_step = (MR + steps - 1) / steps;
+    unstored before = {NULL, rs_c};
+    for (int64_t i = 0; i < x->batch; i++, a += x->bs_a, b += x->bs_b) {
+        const char *a0 = a, *p = b, *ahead = x->c + i * x->bs_c;
+        step(P, Q, once, 1, before, a0, rs_a, p, rs_b);
+        for (int64_t s = 1;; s++) {
+            if (P > 1 && Q > 1) ahead = prefetch_rows(TO_L1, ahead, rs_c, rows_a_step);
+            if (s == steps) break;
+            a0 += TILE_ROW_BYTES, p += TILE_GROUPS * rs_b;
+            step(P, Q, once, 0, before, a0, rs_a, p, rs_b);
+        }
+        before.c = x->c + i * x->bs_c;
+    }
+    store_tiles(P, Q, before.c, rs_c);
+}
+
+/* C += A B. `behind`, a constant: each product is added to C while the next is multiplied. The sums start from 0 and are
+ * added to C, in every shape and by every route: so the bits of an element depend on its row, its column and k alone. */
+INLINE void multiply_and_add(const int P, const int Q, const operand once, const int behind, const operands *x,
+                             int64_t steps)
 {
     const char *a = x->a, *b = x->b;
     char *c = x->c;
     const int64_t rs_a = x->rs_a, rs_b = x->rs_b, rs_c = x->rs_c, rows_a_step = (MR + steps - 1) / steps;
     const int64_t shift = behind ? shift_of(x) : 0;
+    const unstored none = {NULL, 0};
     unwritten before;
     start_unwritten(&before, x, shift);
     for (int64_t i = 0; i < x->batch; i++, a += x->bs_a, b += x->bs_b, c += x->bs_c) {
         const char *a0 = a, *p = b, *ahead = c;
-        TILE_ZERO(0);
-        if (Q > 1) TILE_ZERO(1);
-        if (P > 1) TILE_ZERO(2);
-        if (P > 1 && Q > 1) TILE_ZERO(3);
-        for (int64_t s = steps; s > 0; s--) {
-            step(P, Q, once, a0, rs_a, p, rs_b);
-            a0 += TILE_ROW_BYTES, p += TILE_GROUPS * rs_b;
+        step(P, Q, once, 1, none, a0, rs_a, p, rs_b);
+        for (int64_t s = 1;; s++) {
             if (behind) {
-                write_rows(&before, rows_a_step, adds);
-                ahead = prefetch_rows(ahead, rs_c, rows_a_step);
+                write_rows(&before, rows_a_step, 1);
+                ahead = prefetch_rows(TO_L2, ahead, rs_c, rows_a_step);
             }
-        }
-        if (!behind && !adds) {
-            store_tiles(P, Q, c, rs_c);
-            continue;
+            if (s == steps) break;
+            a0 += TILE_ROW_BYTES, p += TILE_GROUPS * rs_b;
+            step(P, Q, once, 0, none, a0, rs_a, p, rs_b);
         }
         store_tiles(P, Q, before.sums[0] + LINE, sizeof before.sums[0]);
         if (shift && i > 0) before.left = (__mmask16)first_columns(TILE_ROWS);
         before.row = 0, before.rows = x->m, before.c = c - shift;
-        if (!behind) write_rows(&before, MR, adds);
+        if (!behind) write_rows(&before, MR, 1);
     }
-    if (behind) write_rows(&before, MR, adds), write_ends(&before, adds);
+    if (behind) write_rows(&before, MR, 1), write_ends(&before);
 }
 
 /* Whether each cache line of an operand is loaded once, by rows that start on one: it would evict the other from L1. Of
@@ -212,12 +248,18 @@ INLINE void pass(const int P, const int Q, const int behind, const operands *x, 
         const tile_config config = config_of(x->m, x->n, groups);
         TILE_CONFIGURE(config);
     }
-    if (behind && loads_once(x->b, x->rs_b, x->bs_b))
-        multiply(P, Q, OF_B, behind, x, steps, adds);
-    else if (behind && loads_once(x->a, x->rs_a, x->bs_a))
-        multiply(P, Q, OF_A, behind, x, steps, adds);
+    const operand once = !behind                               ? NEITHER
+                         : loads_once(x->b, x->rs_b, x->bs_b) ? OF_B
+                         : loads_once(x->a, x->rs_a, x->bs_a) ? OF_A
+                                                              : NEITHER;
+#define BY(ONCE) adds ? multiply_and_add(P, Q, ONCE, behind, x, steps) : multiply(P, Q, ONCE, x, steps)
+    if (once == OF_B)
+        BY(OF_B);
+    else if (once == OF_A)
+        BY(OF_A);
     else
-        multiply(P, Q, NEITHER, behind, x, steps, adds);
+        BY(NEITHER);
+#undef BY
 }
 
 /* k > 0 groups; `single`: the batch has one product. */
@@ -258,6 +300,7 @@ static void multiply_copies(const operands *x, int64_t i, int64_t cs, int64_t fi
                             int adds)
 {
     _Alignas(LINE) char rows[MR][DEPTH * GROUP_BYTES] = {0};
+    const unstored none = {NULL, 0};
     unwritten u;
     const char *a = x->a + i * x->bs_a, *b = x->b + i * x->bs_b + first * x->rs_b;
     const tile_config config = config_of(MR, x->n, groups);
@@ -269,9 +312,9 @@ static void multiply_copies(const operands *x, int64_t i, int64_t cs, int64_t fi
                 memcpy(&rows[r][q * GROUP_BYTES], a + r * x->rs_a + (p + q) * cs, GROUP_BYTES);
         for (int64_t q = 0; q < depth; q += TILE_GROUPS, b += TILE_GROUPS * x->rs_b)
             if (x->n > TILE_ROWS)
-                step(2, 2, NEITHER, rows[0] + q * GROUP_BYTES, sizeof rows[0], b, x->rs_b);
+                step(2, 2, NEITHER, 0, none, rows[0] + q * GROUP_BYTES, sizeof rows[0], b, x->rs_b);
             else
-                step(2, 1, NEITHER, rows[0] + q * GROUP_BYTES, sizeof rows[0], b, x->rs_b);
+                step(2, 1, NEITHER, 0, none, rows[0] + q * GROUP_BYTES, sizeof rows[0], b, x->rs_b);
     }
     start_unwritten(&u, x, 0);
     if (x->n > TILE_ROWS)
