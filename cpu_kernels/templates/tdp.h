@@ -20,6 +20,7 @@
 enum {
     MR = 2 * TILE_ROWS, NR = 2 * TILE_ROWS, ELEM_C_BYTES = 4, TILE_COLUMN_BYTES = TILE_ROWS * ELEM_C_BYTES,
     LINE = 64,
+    STEPS_IN_L1 = 11,        /* whose tiles are in L1 together, 4 KiB each */
     WRITTEN_BEHIND = 4,      /* steps of a product, at least, between which that before is written to C */
     DEPTH = 4 * TILE_GROUPS, /* groups of A that are copied at a time where they are not adjacent: whole steps */
 };
@@ -201,44 +202,49 @@ INLINE void multiply(const int P, const int Q, const operand once, const operand
     store_tiles(P, Q, before.c, rs_c);
 }
 
+/* What is in the buffer now: the sums of product `i`. */
+INLINE void take(unwritten *u, const operands *x, int64_t i)
+{
+    u->row = 0, u->rows = x->m, u->c = x->c + i * x->bs_c - u->shift;
+    if (u->shift && i > 0) u->left = (__mmask16)first_columns(TILE_ROWS);
+}
+
 /* C += A B. `behind`, a constant: each product is added to C while the next is multiplied. The sums start from 0 and are
  * added to C, in every shape and by every route: so the bits of an element depend on its row, its column and k alone. */
 INLINE void multiply_and_add(const int P, const int Q, const operand once, const int behind, const operands *x,
                              int64_t steps)
 {
     const char *a = x->a, *b = x->b;
-    char *c = x->c;
-    const int64_t rs_a = x->rs_a, rs_b = x->rs_b, rs_c = x->rs_c, rows_a_step = (MR + steps - 1) / steps;
-    const int64_t shift = behind ? shift_of(x) : 0;
-    const unstored none = {NULL, 0};
-    unwritten before;
-    start_unwritten(&before, x, shift);
-    for (int64_t i = 0; i < x->batch; i++, a += x->bs_a, b += x->bs_b, c += x->bs_c) {
-        const char *a0 = a, *p = b, *ahead = c;
-        step(P, Q, once, 1, none, a0, rs_a, p, rs_b);
-        for (int64_t s = 1;; s++) {
-            if (behind) {
-                write_rows(&before, rows_a_step, 1);
-                ahead = prefetch_rows(TO_L2, ahead, rs_c, rows_a_step);
-            }
-            if (s == steps) break;
+    const int64_t rs_a = x->rs_a, rs_b = x->rs_b, rs_c = x->rs_c, rows_a_step = behind ? (MR + steps - 2) / (steps - 1) : MR;
+    unwritten u;
+    start_unwritten(&u, x, behind ? shift_of(x) : 0);
+    const unstored none = {NULL, 0}, buffer = {u.sums[0] + LINE, sizeof u.sums[0]};
+    for (int64_t i = 0; i < x->batch; i++, a += x->bs_a, b += x->bs_b) {
+        const char *a0 = a, *p = b, *ahead = x->c + i * x->bs_c;
+        step(P, Q, once, 1, behind && i > 0 ? buffer : none, a0, rs_a, p, rs_b);
+        if (behind && i > 0) take(&u, x, i - 1);
+        for (int64_t s = 1; s < steps; s++) {
             a0 += TILE_ROW_BYTES, p += TILE_GROUPS * rs_b;
             step(P, Q, once, 0, none, a0, rs_a, p, rs_b);
+            if (behind) {
+                write_rows(&u, rows_a_step, 1);
+                ahead = prefetch_rows(TO_L2, ahead, rs_c, rows_a_step);
+            }
         }
-        store_tiles(P, Q, before.sums[0] + LINE, sizeof before.sums[0]);
-        if (shift && i > 0) before.left = (__mmask16)first_columns(TILE_ROWS);
-        before.row = 0, before.rows = x->m, before.c = c - shift;
-        if (!behind) write_rows(&before, MR, 1);
+        if (behind && i + 1 < x->batch) continue;
+        store_tiles(P, Q, buffer.c, buffer.rs_c);
+        take(&u, x, i);
+        write_rows(&u, MR, 1);
     }
-    if (behind) write_rows(&before, MR, 1), write_ends(&before);
+    if (behind) write_ends(&u);
 }
 
-/* Whether each cache line of an operand is loaded once, by rows that start on one: it would evict the other from L1. Of
- * rows that do not, each line is loaded twice, and from L2 if the first load has left it there: that took twice as
- * long. */
-INLINE int loads_once(const void *from, int64_t rs, int64_t bs)
+/* Whether each cache line of an operand is loaded once before it is evicted from L1, by rows that start on one: it would
+ * evict the other operand. Of rows that do not, each line is loaded twice, and from L2 if the first load has left it
+ * there: that took twice as long. */
+INLINE int loads_once(const void *from, int64_t rs, int64_t bs, int64_t steps)
 {
-    return bs != 0 && ((uintptr_t)from | (uintptr_t)rs | (uintptr_t)bs) % LINE == 0;
+    return (bs != 0 || steps > STEPS_IN_L1) && ((uintptr_t)from | (uintptr_t)rs | (uintptr_t)bs) % LINE == 0;
 }
 
 INLINE void pass(const int P, const int Q, const int behind, const operands *x, int64_t steps, int64_t groups, int adds,
@@ -249,8 +255,8 @@ INLINE void pass(const int P, const int Q, const int behind, const operands *x, 
         TILE_CONFIGURE(config);
     }
     const operand once = !behind                               ? NEITHER
-                         : loads_once(x->b, x->rs_b, x->bs_b) ? OF_B
-                         : loads_once(x->a, x->rs_a, x->bs_a) ? OF_A
+                         : loads_once(x->b, x->rs_b, x->bs_b, steps) ? OF_B
+                         : loads_once(x->a, x->rs_a, x->bs_a, steps) ? OF_A
                                                               : NEITHER;
 #define BY(ONCE) adds ? multiply_and_add(P, Q, ONCE, behind, x, steps) : multiply(P, Q, ONCE, x, steps)
     if (once == OF_B)
