@@ -12,8 +12,8 @@
  * stored to C itself, whose lines are prefetched to L1 during the product. C += A B is stored to a buffer, and vector
  * instructions add it to C between the later multiply-adds of the next product.
  *
- * Measured on a Xeon, one core: a line comes from L2 in 1.6 to 2 cycles, and a modified one takes 4 to 5. So the panel of
- * B and the part of C of 8 steps, 256 and 64 lines, take 670 to 830 cycles, and the 32 multiply-adds 512: a row of tiles
+ * Measured on a Xeon, one core: a line comes from L2 in 1.6 to 2 cycles, and a modified one takes 4 to 5. So the panel
+ * of B and the part of C of 8 steps, 256 and 64 lines, take 670 to 830 cycles, the 32 multiply-adds 512: a row of tiles
  * reaches 71 % of those, and 86 to 90 % if C is not written. With A and B in L1 that is 96 %.
  *
  * Tried there: loading the tiles a step ahead, and other orders of the loads (no difference); panels stored as tiles of
