@@ -83,7 +83,7 @@ def with_choice(row: dict[str, Any]) -> dict[str, Any]:
     if types == "f32":
         of_rung, of_cublas = estimates.f32_us(m, n, k), estimates.CUBLAS_F32.us(m, n, k)
     elif n % 8 or k % 8:
-        of_rung, of_cublas = estimates.unaligned_us(m, n, k), estimates.CUBLAS_UNALIGNED.us(m, n, k)
+        of_rung, of_cublas = estimates.unaligned_us(m, n, k), estimates.cublas_unaligned_us(m, n, k)
     else:
         return found
     return {**found, "over_estimate": {"rung": us[RUNGS[types]] / of_rung, "cublas": us["cublas"] / of_cublas}}

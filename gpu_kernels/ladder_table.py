@@ -76,6 +76,7 @@ class TensorBlock:
         stages: panels in shared memory.
         threads: of the block.
         cluster: blocks of a cluster, which share panels of B: their tiles are one below the other.
+        split: blocks of a cluster that a tile is split among, along k.
         persistent: the grid has as many blocks as the device has multiprocessors, and a block computes several tiles.
         rate: TFLOP/s with large products on an H200, measured; by it the block is chosen.
         least: multiply-adds of a product from which on it is chosen: a cluster is faster for large products only.
@@ -86,6 +87,7 @@ class TensorBlock:
     stages: int
     threads: int
     cluster: int = 1
+    split: int = 1
     persistent: bool = False
     rate: float = 0.0
     least: int = 0
@@ -175,6 +177,15 @@ class Rung:
 
 
 # fmt: off
+_SIXTEEN_BIT = (
+    TensorBlock(128, 256, stages=4, threads=384, cluster=2, persistent=True, rate=920),
+    TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=920),
+    TensorBlock(128, 192, stages=4, threads=384, persistent=True, rate=890),
+    TensorBlock(128, 128, stages=6, threads=384, persistent=True, rate=870),
+    TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=920),
+    TensorBlock(128, 128, stages=5, threads=384, split=4, persistent=True, rate=870),
+    *(TensorBlock(128, 64, stages=8, threads=384, split=split, persistent=True, rate=920) for split in (8, 4, 2)),
+)
 RUNGS = (
     Rung("S0", "naive_uncoalesced", bm=32, bn=32, bk=None, tm=1, tn=1, threads=1024,
          new="one thread per element of C; the lanes of a warp access different rows: uncoalesced",
@@ -278,13 +289,10 @@ RUNGS = (
          covers=(), entry="{name}<{a}, {b}, {bn}, {stages}>"),
     Rung("T8", "bf16_best", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
          types="bf16f32",
-         tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=690),
-                        TensorBlock(128, 192, stages=4, threads=384, persistent=True, rate=640),
-                        TensorBlock(128, 128, stages=6, threads=384, persistent=True, rate=480),
-                        TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=345)),
+         tensor_blocks=_SIXTEEN_BIT,
          split_k=True, pads_operands=True, narrow="ToBf16", stores_by_tma=True,
          new="block tile and split along k chosen from the shape; C of f32 or bf16",
-         covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {result}>"),
+         covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {cluster}, {split}, {result}>"),
     Rung("T9", "tf32x3", bm=128, bn=128, bk=32, tm=64, tn=128, lanes=128, threads=256, requires="sm_90a",
          tensor_blocks=(TensorBlock(128, 128, stages=3, threads=384, cluster=2, persistent=True, rate=110),
                         TensorBlock(128, 128, stages=3, threads=384, persistent=True, rate=100)),
@@ -294,23 +302,22 @@ RUNGS = (
          covers=(), entry="{name}<{bn}, {stages}, {cluster}>"),
     Rung("T10", "i8_wgmma", bm=128, bn=256, bk=128, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
          types="i8i32",
-         tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, cluster=2, persistent=True, rate=1585,
-                                    least=1 << 38),
-                        TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=1510),
-                        TensorBlock(128, 128, stages=6, threads=384, persistent=True, rate=1200),
-                        TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=789)),
+         tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, cluster=2, persistent=True, rate=1840,
+                                    least=1 << 35),
+                        TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=1840),
+                        TensorBlock(128, 128, stages=6, threads=384, persistent=True, rate=1740),
+                        TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=1840),
+                        TensorBlock(128, 64, stages=8, threads=384, split=8, persistent=True, rate=1840),
+                        TensorBlock(128, 64, stages=8, threads=384, split=4, persistent=True, rate=1840)),
          split_k=True, packs_operands=True, stores_by_tma=True,
          new="int8: 32 k a wgmma; operands that are not K-major are packed first",
-         covers=(), entry="{name}<{bn}, {stages}, {cluster}>"),
+         covers=(), entry="{name}<{bn}, {stages}, {cluster}, {split}>"),
     Rung("T11", "f16_best", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
          types="f16f32",
-         tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=690),
-                        TensorBlock(128, 192, stages=4, threads=384, persistent=True, rate=640),
-                        TensorBlock(128, 128, stages=6, threads=384, persistent=True, rate=480),
-                        TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=345)),
+         tensor_blocks=_SIXTEEN_BIT,
          split_k=True, pads_operands=True, narrow="ToF16", stores_by_tma=True,
          new="f16 as bf16_best; C of f32 or f16",
-         covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {result}>"),
+         covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {cluster}, {split}, {result}>"),
     Rung("T12", "i8_mma_sync", bm=128, bn=256, bk=64, tm=64, tn=64, lanes=32, threads=256, requires="sm_80",
          types="i8i32", stages=4, line_pad=0, packs_operands=True,
          new="int8 by mma.sync, for devices without wgmma: 32 k an instruction",
@@ -355,7 +362,8 @@ def entry(
     if row.tensor_blocks:
         x = block or row.tensor_blocks[0]
         result = row.narrow if narrow else "ToF32"
-        return row.entry.format(name=row.name, a=a, b=b, bn=x.bn, stages=x.stages, cluster=x.cluster, result=result)
+        shape = {"bn": x.bn, "stages": x.stages, "cluster": x.cluster, "split": x.split}
+        return row.entry.format(name=row.name, a=a, b=b, result=result, **shape)
     if row.blocks:
         x = block or row.blocks[0]
         name = f"{row.name}_fused_fixup" if fused_fixup else row.name
@@ -364,10 +372,9 @@ def entry(
     return row.entry.format(name=row.name, a=a, b=b, **sizes)
 
 
-def fixup_entry(row: Rung, block: Block | TensorBlock, narrow: bool = False) -> str:
+def fixup_entry(row: Rung, block: Block) -> str:
     """The template instance that adds the partial tiles of split tiles."""
-    result = f", {row.narrow if narrow else 'ToF32'}" if row.narrow else ""
-    return f"{row.name}_fixup<{block.bm}, {block.bn}{result}>"
+    return f"{row.name}_fixup<{block.bm}, {block.bn}>"
 
 
 def pack_entry(row: Rung, layout: str) -> str:
@@ -376,11 +383,13 @@ def pack_entry(row: Rung, layout: str) -> str:
 
 
 def dynamic_shared_bytes(row: Rung, a: str, b: str, block: Block | TensorBlock | None = None) -> int:
-    """Dynamic shared memory of an instance in bytes: its panels, and the boxes of C for TMA stores; 0 where it has only
-    static shared memory."""
+    """Dynamic shared memory of an instance in bytes: its panels, and the boxes of C for TMA stores or the slices of
+    partial tiles; 0 where it has only static shared memory."""
     if row.tensor_blocks:
         x = block or row.tensor_blocks[0]  # aligned to 1 KiB
-        return 1024 + x.stages * row.bk * (x.bm + x.bn) * row.panel_bytes + (32 << 10) * row.stores_by_tma
+        panels = x.stages * row.bk * (x.bm + x.bn) * row.panel_bytes
+        slices = 4 * x.bm * x.bn * (x.split - 1) // x.split
+        return 1024 + panels + (max(32 << 10, slices) if row.stores_by_tma else 0)
     if not row.stages and not row.blocks:
         return 0
     if row.line_pad is not None:

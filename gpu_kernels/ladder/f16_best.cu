@@ -12,24 +12,18 @@
  * needs     sm_90a
  * idea      selection by shape, as in every BLAS
  * lanes     128
- * launch    384 threads a block, 128 of them producers; persistent grid, one block a multiprocessor
+ * launch    384 threads a block, 128 of them producers; persistent grid, clusters of 8, 4, 2 or single blocks
  * smem      225 KiB dynamic and 64 bytes static
  */
 #include "wgmma_panels.cuh"
 #include "pad_rows.cuh"
 
-template <Layout LA, Layout LB, int BN, int STAGES, class T>
-__global__ void __launch_bounds__(384, 1)
+template <Layout LA, Layout LB, int BN, int STAGES, int M, int K, class T>
+__global__ void __cluster_dims__(M * K, 1, 1) __launch_bounds__(384, 1)
     f16_best(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s,
              const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
              const __grid_constant__ TensorMap map_c) {
-    wgmma_gemm<Panels<MmaF16<LA, LB>, BN, STAGES, 1>, T, true>(p, s, map_a, map_b, &map_c);
-}
-
-template <int BM, int BN, class T>
-__global__ void __launch_bounds__(256)
-    f16_best_fixup(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s) {
-    fixup<T, BM, BN>(p, s);
+    wgmma_gemm<Panels<MmaF16<LA, LB>, BN, STAGES, Cluster<M, K>>, T>(p, s, map_a, map_b, &map_c);
 }
 
 template <Layout L>

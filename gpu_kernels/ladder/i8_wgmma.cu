@@ -12,7 +12,7 @@
  * needs     sm_90a
  * idea      wgmma of integers: NVIDIA, PTX ISA; transposition of 4 x 4 bytes by byte permutes
  * lanes     128
- * launch    384 threads a block, 128 of them producers; persistent grid, clusters of 2 or single blocks
+ * launch    384 threads a block, 128 of them producers; persistent grid, clusters of 8, 4, 2 or single blocks
  * smem      225 KiB dynamic and 64 bytes static
  */
 #include "pack_rows.cuh"
@@ -23,16 +23,10 @@ __global__ void __launch_bounds__(256) i8_wgmma_pack(const __grid_constant__ Pac
     pack_rows<L>(s);
 }
 
-template <int BN, int STAGES, int CLUSTER>
-__global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(384, 1)
+template <int BN, int STAGES, int M, int K>
+__global__ void __cluster_dims__(M * K, 1, 1) __launch_bounds__(384, 1)
     i8_wgmma(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s,
              const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
              const __grid_constant__ TensorMap map_c) {
-    wgmma_gemm<Panels<MmaS8, BN, STAGES, CLUSTER>, ToI32, CLUSTER == 1>(p, s, map_a, map_b, &map_c);
-}
-
-template <int BM, int BN>
-__global__ void __launch_bounds__(256)
-    i8_wgmma_fixup(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s) {
-    fixup<ToI32, BM, BN>(p, s);
+    wgmma_gemm<Panels<MmaS8, BN, STAGES, Cluster<M, K>>, ToI32>(p, s, map_a, map_b, &map_c);
 }

@@ -1,6 +1,7 @@
 /* pad_rows.cuh: a copy of an operand of 16-bit elements whose rows (MN-major: columns) start at multiples of 16 bytes, as
  * TMA reads them.
  */
+#include "dependent_launch.cuh"
 #include "gemm.cuh"
 
 /* An operand and its copy: products of `rows` rows of k elements, `pitch` elements from line to line of the copy, a
@@ -19,6 +20,8 @@ template <Layout L>
 __device__ inline void pad_rows(const Pad& s) {
     i64 lines = k_major(L) ? s.rows : s.k, length = k_major(L) ? s.k : s.rows, chunks = s.pitch / 8;
     i64 count = s.products * lines * chunks;
+    launch_dependents();
+    grid_dependency_wait();
     for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += (i64)gridDim.x * blockDim.x) {
         i64 line = divided(i, chunks), at = (i - line * chunks) * 8, product = divided(line, lines);
         const u16* from = s.x + product * s.batch + (line - product * lines) * s.ld + at;

@@ -28,6 +28,11 @@ struct ToF16 : FloatPartial {
         return multiply_add(beta, __half2float(__ushort_as_half(c0)), scaled(alpha, x));
     }
     __device__ static Out out(Partial x) { return __half_as_ushort(__float2half_rn(x)); }
+    __device__ static u32 out_pair(Partial x, Partial y) { /* sm_80 */
+        u32 bits;
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(y), "f"(x));
+        return bits;
+    }
 };
 
 struct ToBf16 : FloatPartial {
@@ -39,6 +44,11 @@ struct ToBf16 : FloatPartial {
     __device__ static Out out(Partial x) {
         Out bits;
         asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+        return bits;
+    }
+    __device__ static u32 out_pair(Partial x, Partial y) {
+        u32 bits;
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(y), "f"(x));
         return bits;
     }
 };

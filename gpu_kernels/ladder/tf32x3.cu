@@ -66,21 +66,22 @@ __global__ void __launch_bounds__(256) tf32x3_split(const __grid_constant__ Spli
 }
 
 /* A stage holds the high and the low part of a panel of A, then those of B. */
-template <int BN_, int STAGES, int CLUSTER_>
+template <int BN_, int STAGES, class Shape_>
 struct SplitTf32 {
-    static constexpr int BN = BN_, CLUSTER = CLUSTER_, K = 32;
+    static constexpr int BN = BN_, K = 32;
+    typedef Shape_ Shape;
     typedef float Acc;
     static constexpr int A_BYTES = BLOCK_M * K * 4, B_BYTES = BN * K * 4;
-    typedef TmaPipeline<STAGES, 2 * (A_BYTES + B_BYTES), CLUSTER> Pipeline;
+    typedef TmaPipeline<STAGES, 2 * (A_BYTES + B_BYTES), Shape> Pipeline;
 
     __device__ __forceinline__ static void load_panel(const PanelSource& source, int n, const Pipeline& pipeline) {
 #pragma unroll
         for (int low = 0; low < 2; ++low) {
             u32 a = pipeline.panel() + low * A_BYTES;
-            u32 b = pipeline.panel() + 2 * A_BYTES + low * B_BYTES + source.rank * (B_BYTES / CLUSTER);
+            u32 b = pipeline.panel() + 2 * A_BYTES + low * B_BYTES + source.rank * (B_BYTES / Shape::M);
             tma_load(a, source.map_a, pipeline.full_barrier(), n * K, source.row, 2 * source.product_a + low);
-            tma_load_cluster<CLUSTER>(b, source.map_b, pipeline.full_barrier(), n * K, source.column,
-                                      2 * source.product_b + low);
+            tma_load_cluster<Shape::M>(b, source.map_b, pipeline.full_barrier(), n * K, source.column,
+                                       2 * source.product_b + low);
         }
     }
 
@@ -105,7 +106,7 @@ struct SplitTf32 {
     /* Two panels an iteration, and no wgmma in flight from one iteration to the next: accumulators in flight must keep
      * their registers, or the compiler waits after every wgmma. Meanwhile the other warpgroup uses the tensor cores. */
     template <class Store>
-    __device__ __forceinline__ static void consume(ClusterTileScheduler<CLUSTER> scheduler, const Schedule& s, u32 group,
+    __device__ __forceinline__ static void consume(ClusterScheduler<Shape> scheduler, const Schedule& s, u32 group,
                                                    Pipeline& pipeline, const Store& store) {
         u32 oldest = 0;
         auto add = [&](float(&acc)[BN / 2], float(&panel_acc)[BN / 2]) {
@@ -135,5 +136,5 @@ template <int BN, int STAGES, int CLUSTER>
 __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(384, 1)
     tf32x3(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s, const __grid_constant__ TensorMap map_a,
            const __grid_constant__ TensorMap map_b, const __grid_constant__ TensorMap map_c) {
-    wgmma_gemm<SplitTf32<BN, STAGES, CLUSTER>, ToF32>(p, s, map_a, map_b, &map_c);
+    wgmma_gemm<SplitTf32<BN, STAGES, Cluster<CLUSTER>>, ToF32>(p, s, map_a, map_b, &map_c);
 }

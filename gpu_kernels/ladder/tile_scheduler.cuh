@@ -50,16 +50,13 @@ struct WorkTile {
     int tile, first, count;
 };
 
-/* What this block, or this cluster of blocks, computes, one WorkTile after the other: its share of the split tiles, then
- * whole tiles. A grid of clusters counts as a grid of as many blocks. */
-template <int CLUSTER>
-struct ClusterTileScheduler {
+/* What this block computes, one WorkTile after the other: its share of the split tiles, then whole tiles. */
+struct TileScheduler {
     int at, end, whole;
 
-    __device__ ClusterTileScheduler(const Schedule& s) {
-        u32 block = blockIdx.x / CLUSTER;
-        at = s.first_panel(block), end = s.first_panel(block + 1);
-        whole = (int)s.split_tiles + block;
+    __device__ TileScheduler(const Schedule& s) {
+        at = s.first_panel(blockIdx.x), end = s.first_panel(blockIdx.x + 1);
+        whole = (int)s.split_tiles + blockIdx.x;
     }
 
     __device__ bool next(const Schedule& s, WorkTile& work) {
@@ -71,19 +68,17 @@ struct ClusterTileScheduler {
             return true;
         }
         work = {whole, 0, panels};
-        whole += gridDim.x / CLUSTER;
+        whole += gridDim.x;
         return work.tile < (int)s.tiles;
     }
 };
-
-typedef ClusterTileScheduler<1> TileScheduler;
 
 /* Tiles in grouped raster order: s.group rows of tiles together, column by column. */
 template <int BM, int BN>
 __device__ inline TileCoordinates tile_coordinates(const Gemm& p, const Schedule& s, u32 tile) {
     u32 rows = (u32)((p.m + BM - 1) / BM), columns = (u32)((p.n + BN - 1) / BN), group = (u32)s.group;
-    u32 product = tile / (rows * columns), in_product = tile - product * (rows * columns);
-    u32 g = in_product / (group * columns), in_group = in_product - g * group * columns;
+    u32 product = tile < rows * columns ? 0 : tile / (rows * columns), in_product = tile - product * (rows * columns);
+    u32 g = rows <= group ? 0 : in_product / (group * columns), in_group = in_product - g * group * columns;
     u32 height = min(group, rows - g * group), column = in_group / height;
     return {product, g * group + in_group - column * height, column};
 }

@@ -66,9 +66,19 @@ __device__ inline u32 cluster_rank() {
     return rank;
 }
 
-/* All threads of all blocks of the cluster. */
-__device__ inline void cluster_sync() {
-    asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+/* Barrier of all threads of all blocks of the cluster. Arriving does not order what this thread wrote: with .release it
+ * takes 1100 cycles where C has just been stored. */
+__device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
+__device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
+
+/* Copies between shared memories of blocks of the cluster; the bytes arrive at the mbarrier of `block`, which, like `to`,
+ * is given by its address in this block. The threads that wrote them have executed fence_proxy_async before. */
+__device__ inline void cluster_copy(u32 to, u32 from, u32 bytes, u32 barrier, u32 block) {
+    asm volatile(
+        "{ .reg .b32 there, full; mapa.shared::cluster.u32 there, %0, %4; mapa.shared::cluster.u32 full, %3, %4;"
+        "  cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [there], [%1], %2, [full]; }" ::"r"(to),
+        "r"(from), "r"(bytes), "r"(barrier), "r"(block)
+        : "memory");
 }
 
 /* Arrives at the mbarrier at this address in the shared memory of another block of the cluster. It does not order what

@@ -165,15 +165,6 @@ __device__ inline void store_warpgroup_tile(const Gemm& p, u32 product, i64 i, i
     }
 }
 
-/* A warpgroup's 64 x N accumulators of a partial tile to the workspace, whose rows have N words. */
-template <int N, class Acc>
-__device__ inline void store_warpgroup_partial_tile(u32* to, const Acc (&d)[N / 2]) {
-    int lane = threadIdx.x % 32;
-    to += (threadIdx.x % 128 / 32 * 16 + lane / 4) * N + lane % 4 * 2;
-#pragma unroll
-    for (int x = 0; x < N / 4; ++x) store_pair((Acc*)to + x % 2 * 8 * N + x / 2 * 8, d[2 * x], d[2 * x + 1]);
-}
-
 constexpr int STORE_BYTES = 64 * 128, STORE_BOXES = 2; /* boxes of C, 64 rows by 128 bytes; two a warpgroup */
 
 /* Gemm::c_vector where map_c describes C: rows start at multiples of 16 bytes, and there is no C0. */
@@ -186,8 +177,11 @@ __device__ inline void shared_store_pair(u32 to, float x, float y) {
 __device__ inline void shared_store_pair(u32 to, int x, int y) {
     asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(to), "r"(x), "r"(y) : "memory");
 }
-__device__ inline void shared_store_pair(u32 to, u16 x, u16 y) {
-    asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(x | (u32)y << 16) : "memory");
+/* Four matrices of 8 x 8 elements of 16 bits; lane 8 * i + r has the address of row r of matrix i. */
+__device__ inline void store_matrices(u32 to, const u32 (&pairs)[4]) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(pairs[0]),
+                 "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
+                 : "memory");
 }
 
 /* The same through shared memory: a TMA store writes whole 128-byte lines of one box while the next box is written to
@@ -201,15 +195,30 @@ __device__ inline void store_warpgroup_tile_tma(const Gemm& p, const TensorMap& 
 #pragma unroll
     for (int box = 0; box < N / COLUMNS; ++box) {
         u32 to = boxes + box % STORE_BOXES * STORE_BYTES;
-        if (thread == 0) tma_store_wait<STORE_BOXES - 1>();
+        if (thread == 0) {
+            if (box == 0 && N / COLUMNS % STORE_BOXES) tma_store_wait<0>(); /* where the last box of a tile was */
+            else tma_store_wait<STORE_BOXES - 1>();
+        }
         warpgroup_barrier();
+        /* 16-byte chunks of a row are permuted by the row (128-byte swizzle). */
+        if constexpr (SIZE == 2) {
 #pragma unroll
-        for (int x = 0; x < COLUMNS / 4; ++x) {
-            const typename T::Partial* acc = &d[box * (COLUMNS / 2) + 2 * x];
-            /* 16-byte chunks of a row are permuted by the row (128-byte swizzle). */
-            u32 below = x % 2 * 8, at = (x / 2 * 8 + lane % 4 * 2) * SIZE, chunk = at / 16 ^ row % 8;
-            shared_store_pair(to + (row + below) * 128 + chunk * 16 + at % 16, T::out(T::scaled(p.alpha, acc[0])),
-                              T::out(T::scaled(p.alpha, acc[1])));
+            for (int x = 0; x < 4; ++x) { /* a warp stores four matrices of 8 x 8 at a time: 16 rows, two chunks */
+                const typename T::Partial* acc = &d[box * 32 + 8 * x];
+                u32 pairs[4];
+#pragma unroll
+                for (int i = 0; i < 4; ++i)
+                    pairs[i] = T::out_pair(T::scaled(p.alpha, acc[2 * i]), T::scaled(p.alpha, acc[2 * i + 1]));
+                store_matrices(to + (thread / 32 * 16 + lane % 16) * 128 + ((2 * x + lane / 16) ^ lane % 8) * 16, pairs);
+            }
+        } else {
+#pragma unroll
+            for (int x = 0; x < COLUMNS / 4; ++x) {
+                const typename T::Partial* acc = &d[box * (COLUMNS / 2) + 2 * x];
+                u32 below = x % 2 * 8, at = (x / 2 * 8 + lane % 4 * 2) * SIZE, chunk = at / 16 ^ row % 8;
+                shared_store_pair(to + (row + below) * 128 + chunk * 16 + at % 16, T::out(T::scaled(p.alpha, acc[0])),
+                                  T::out(T::scaled(p.alpha, acc[1])));
+            }
         }
         fence_proxy_async();
         warpgroup_barrier();
@@ -217,6 +226,14 @@ __device__ inline void store_warpgroup_tile_tma(const Gemm& p, const TensorMap& 
     }
 }
 
+__device__ inline uint4 shared_load4(u32 from) {
+    uint4 x;
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                 : "r"(from)
+                 : "memory");
+    return x;
+}
 __device__ inline u32 shared_load(u32 from) {
     u32 x;
     asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(from) : "memory");

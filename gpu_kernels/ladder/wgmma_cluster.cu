@@ -23,5 +23,5 @@ template <Layout LA, Layout LB, int BN, int STAGES>
 __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(384, 1)
     wgmma_cluster(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s,
                   const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b) {
-    wgmma_gemm<Panels<MmaBf16<LA, LB>, BN, STAGES, 2>, ToF32>(p, s, map_a, map_b);
+    wgmma_gemm<Panels<MmaBf16<LA, LB>, BN, STAGES, Cluster<2>>, ToF32>(p, s, map_a, map_b);
 }

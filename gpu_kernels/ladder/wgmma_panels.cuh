@@ -41,20 +41,22 @@ struct MmaS8 {
     }
 };
 
-template <class Mma, int BN_, int STAGES, int CLUSTER_>
+template <class Mma, int BN_, int STAGES, class Shape_>
 struct Panels {
-    static constexpr int BN = BN_, CLUSTER = CLUSTER_;
+    static constexpr int BN = BN_;
     static constexpr int A_BYTES = BLOCK_M * 128, B_BYTES = BN * 128;
-    typedef TmaPipeline<STAGES, A_BYTES + B_BYTES, CLUSTER> Pipeline;
+    static_assert(k_major(Mma::B) || BN / Shape_::M % 64 == 0, "boxes of an MN-major B are 64 columns wide");
+    typedef Shape_ Shape;
+    typedef TmaPipeline<STAGES, A_BYTES + B_BYTES, Shape> Pipeline;
     typedef typename Mma::Acc Acc;
 
     __device__ __forceinline__ static void load_panel(const PanelSource& source, int n, const Pipeline& pipeline) {
         load_tile<Mma::A, BLOCK_M>(pipeline.panel(), source.row, n * Mma::K, [&](u32 to, int x, int y) {
             tma_load(to, source.map_a, pipeline.full_barrier(), x, y, source.product_a);
         });
-        u32 b = pipeline.panel() + A_BYTES + source.rank * (B_BYTES / CLUSTER);
-        load_tile<Mma::B, BN / CLUSTER>(b, source.column, n * Mma::K, [&](u32 to, int x, int y) {
-            tma_load_cluster<CLUSTER>(to, source.map_b, pipeline.full_barrier(), x, y, source.product_b);
+        u32 b = pipeline.panel() + A_BYTES + source.rank * (B_BYTES / Shape::M);
+        load_tile<Mma::B, BN / Shape::M>(b, source.column, n * Mma::K, [&](u32 to, int x, int y) {
+            tma_load_cluster<Shape::M>(to, source.map_b, pipeline.full_barrier(), x, y, source.product_b);
         });
     }
 
@@ -82,7 +84,7 @@ struct Panels {
     }
 
     template <class Store>
-    __device__ __forceinline__ static void consume(ClusterTileScheduler<CLUSTER> scheduler, const Schedule& s, u32 group,
+    __device__ __forceinline__ static void consume(ClusterScheduler<Shape> scheduler, const Schedule& s, u32 group,
                                                    Pipeline& pipeline, const Store& store) {
         WorkTile work;
         while (scheduler.next(s, work)) {

@@ -25,5 +25,5 @@ template <Layout LA, Layout LB, int BN, int STAGES>
 __global__ void __launch_bounds__(384, 1)
     wgmma_persistent(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s,
                      const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b) {
-    wgmma_gemm<Panels<MmaBf16<LA, LB>, BN, STAGES, 1>, ToF32>(p, s, map_a, map_b);
+    wgmma_gemm<Panels<MmaBf16<LA, LB>, BN, STAGES, Cluster<1>>, ToF32>(p, s, map_a, map_b);
 }

@@ -411,6 +411,42 @@ class TestSixteenBitC:
         assert (room[:, m:] == 77).all()
         self.check(rung(a[:, 1:], b[1:], out=out), a[:, 1:], b[1:])
 
+    @pytest.mark.parametrize("name", ["bf16_best", "f16_best"])
+    @pytest.mark.parametrize("n", [5720, 11_640, 64 * 90])
+    def test_tiles_of_one_panel(self, name, n, gpu_rng):
+        """A block stores a tile as soon as it has stored the one before, of one or three boxes: exact results."""
+        import cupy
+
+        rung = pysimd.rung(name)
+        if not rung.available:
+            pytest.skip(rung.unavailable_reason)
+        exact = [gpu_rng.integers(-2, 3, shape).astype(cupy.float32) for shape in ((3288, 8), (8, n))]
+        a, b, expected = (narrow(x, operand_dtype(rung.types)) for x in (*exact, exact[0] @ exact[1]))
+        out = cupy.empty_like(expected)
+        for _ in range(30):
+            out.fill(77)
+            assert (rung(a, b, out=out) == expected).all()
+
+    @pytest.mark.parametrize("name", ["bf16_best", "f16_best"])
+    def test_a_launch_reads_what_the_one_before_wrote(self, name, gpu_rng):
+        """Launches that start before the one before has ended, with and without a split along k and copies."""
+        import cupy
+
+        rung = pysimd.rung(name)
+        if not rung.available:
+            pytest.skip(rung.unavailable_reason)
+        for size in (256, 301, 768):
+            x, w = (random(gpu_rng, (size, size), rung.types) for _ in range(2))
+            ways = []
+            for wait in (False, True):
+                buffers = [x.copy(), cupy.empty_like(x), cupy.empty_like(x)]
+                for step in range(30):
+                    rung(buffers[step % 3], w, alpha=0.4 * size**-0.5, out=buffers[(step + 1) % 3])
+                    if wait:
+                        cupy.cuda.get_current_stream().synchronize()
+                ways.append(buffers)
+            assert all((y == z).all() for y, z in zip(*ways, strict=True))
+
     @pytest.mark.parametrize("types", ["bf16f32", "f16"])
     @pytest.mark.parametrize(
         ("m", "n", "k"), [(3, 5, 4), (60, 70, 80), (300, 500, 700), (64, 96, 4096), (128, 130, 20_000)]

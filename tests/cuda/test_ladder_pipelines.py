@@ -255,7 +255,7 @@ class TestChoice:
         row = ladder_table.BY_NAME["wgmma_cluster"]
         choice, (block,) = gemm_tensor.choose(row, 1000, 3000, 300, 2, 132), row.tensor_blocks
         tiles = 2 * -(-1000 // (block.bm * block.cluster)) * -(-3000 // block.bn)
-        assert choice[:5] == (block, tiles, 5, 0, min(tiles, 132 // block.cluster))
+        assert choice[:5] == (block, tiles, 5, 1, min(tiles, 66) * block.cluster)
 
 
 @pytest.mark.parametrize(

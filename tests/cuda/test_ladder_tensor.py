@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from pysimd.gpu_kernels import ladder_table
 
-from pysimd.backends.cuda import tensor_maps
+from pysimd.backends.cuda import driver, estimates, tensor_maps
 from pysimd.backends.cuda.ladder import rungs
 from pysimd.backends.cuda.ladder import tensor as gemm_tensor
 from pysimd.backends.gpu import gemm_launches
 from pysimd.backends.gpu.launches import CallOperands
-from pysimd.backends.gpu.plans import SCRATCH, A, Argument, B, C, Slot
+from pysimd.backends.gpu.plans import COUNTER, SCRATCH, A, Argument, B, C, Slot
+from pysimd.errors import UnavailableError
 
 needs_compiler = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
 
@@ -32,7 +33,7 @@ def instances():
             if row.name == "f16_best" and block not in (row.tensor_blocks[0], row.tensor_blocks[-1]):
                 continue  # as those of bf16_best
             for pair in itertools.product(LAYOUTS, repeat=2) if every and row not in COPIED else [LAYOUTS]:
-                shape = f"{block.bm}x{block.bn}x{block.cluster}"
+                shape = f"{block.bm}x{block.bn}x{block.cluster}x{block.split}"
                 yield pytest.param(row, block, *pair, id=f"{row.name}-{shape}-{'-'.join(pair)}")
 
 
@@ -95,7 +96,8 @@ class TestMachineCode:
         loads = [x.name for x in code.instructions if x.name.startswith("UTMALDG.3D")]
         assert any(".MULTICAST" in name for name in loads) == (block.cluster > 1)
         assert loads
-        assert (code.count("UTMASTG.3D") > 0) == row.stores_by_tma
+        assert (code.count("UTMASTG.3D") > 0) == (row.stores_by_tma and block.split == 1)
+        assert (code.count("UBLKCP") > 0) == (block.split > 1)
         assert code.count("USETMAXREG") == (2 if block.threads > 128 else 0)
 
 
@@ -210,17 +212,41 @@ def test_what_lies_along_its_rows(a, expected):
     ("name", "size", "tile", "cluster"),
     [
         ("bf16_best", 1024, 64, 1),
-        ("bf16_best", 2048, 256, 1),
+        ("bf16_best", 2048, 256, 2),
+        ("bf16_best", 3000, 256, 2),
         ("bf16_best", 3072, 192, 1),
-        ("bf16_best", 8192, 256, 1),
-        ("i8_wgmma", 4096, 256, 1),
+        ("bf16_best", 8192, 256, 2),
+        ("i8_wgmma", 2048, 256, 1),
+        ("i8_wgmma", 4096, 256, 2),
         ("i8_wgmma", 8192, 256, 2),
     ],
 )
 def test_choice(name, size, tile, cluster):
     """For the 132 multiprocessors of an H200, without a split along k."""
     choice = gemm_tensor.choose(ladder_table.BY_NAME[name], size, size, size, 1, 132)
-    assert (choice.block.bn, choice.block.cluster, choice.split_tiles) == (tile, cluster, 0)
+    assert (choice.block.bn, choice.block.cluster, choice.parts) == (tile, cluster, 1)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "taken"),
+    [
+        (1024, 1024, 1024, True),  # short, whole lines
+        (1024, 1024, 1032, False),
+        (2048, 2048, 2048, False),
+        (8192, 8192, 8192, True),  # at the power limit
+        (1634, 502, 757, True),  # rows that cuBLAS reads element by element
+        (655, 1668, 260, False),
+    ],
+)
+def test_matmul_leaves_to_cublas_what_is_not_estimated_to_be_faster(m, n, k, taken):
+    assert estimates.takes("bf16f32", m, n, k) == estimates.takes("f16", m, n, k) == taken
+
+
+@pytest.mark.parametrize(("k", "pitch"), [(301, 304), (511, 512), (513, 576)])
+def test_long_rows_of_a_copy_begin_with_a_line(k, pitch):
+    p = {"a": 4096, "k": k, "lda": k, "a_batch": 0}
+    copy = gemm_tensor.Packed(ladder_table.BY_NAME["f16_best"], p, "a", 3, "K_MAJOR", 1, Slot(0, A), 0)
+    assert (copy.pitch, copy.nbytes) == (pitch, -(-3 * pitch * 2 // 256) * 256)
 
 
 @pytest.mark.parametrize("name", ["bf16_best", "f16_best", "i8_wgmma"])
@@ -229,34 +255,31 @@ def test_few_tiles_are_split_along_k(name, m, n, k):
     """Every block has a part of one tile; products of a batch are not split."""
     row = ladder_table.BY_NAME[name]
     choice = gemm_tensor.choose(row, m, n, k, 1, 132)
-    assert choice.split_tiles == choice.tiles
-    assert choice.grid % choice.tiles == 0
-    assert choice.tiles < choice.grid <= 132
-    assert choice.panels // (choice.grid // choice.tiles) >= gemm_tensor.LEAST
-    blocks = gemm_tensor.fixup_blocks(choice, 132)
-    assert blocks % (choice.tiles * choice.block.bm * choice.block.bn // 1024) == 0
-    assert gemm_tensor.choose(row, m, n, k, 2, 132).split_tiles == 0
+    assert choice.parts == choice.clusters * choice.block.split > 1
+    assert choice.grid == choice.tiles * choice.parts <= 132
+    assert choice.panels // choice.parts >= gemm_tensor.LEAST
+    assert gemm_tensor.choose(row, m, n, k, 2, 132).parts == 1
 
 
 @pytest.mark.parametrize("narrow", [False, True])
 def test_rows_that_cannot_be_read_are_padded(narrow, monkeypatch):
-    """A lies along k in rows of 70 bytes, B in rows of 128; partial tiles lie behind the copy in scratch memory."""
+    """A lies along k in rows of 70008 bytes, B in rows of 128; partial tiles lie behind the copy in scratch memory."""
     maps = []
     monkeypatch.setattr(
         tensor_maps, "tensor_map", lambda *given: (maps.append(given), np.zeros(1, tensor_maps.TENSOR_MAP))[1]
     )
     row, c_bytes = ladder_table.BY_NAME["f16_best"], 2 if narrow else 4
-    given = {"a": 4096, "b": 8192, "c": 1 << 20, "m": 30, "n": 64, "k": 3500, "lda": 3500, "ldb": 64, "ldc": 64}
+    given = {"a": 4096, "b": 8192, "c": 1 << 20, "m": 30, "n": 64, "k": 35004, "lda": 35004, "ldb": 64, "ldc": 64}
     words = np.array([(given | {"c_vector": 1}).get(name, 0) for name in gemm_launches.FIELDS], np.int64)
     gemm = Argument(words, tuple(Slot(i, which) for i, which in ((0, A), (1, B), (3, C))))
-    choice = gemm_tensor.choose(row, 30, 64, 3500, 1, 132)
+    choice = gemm_tensor.choose(row, 30, 64, 35004, 1, 132)
     packed, scratch, arguments = gemm_tensor.arguments(choice, row, ("K_MAJOR", "MN_MAJOR"), 1, gemm, c_bytes)
     ((layout, copy),) = packed
-    assert (layout, copy.pitch, copy.nbytes) == ("K_MAJOR", 3504, -(-30 * 3504 * 2 // 256) * 256)
-    area = choice.block.bm * choice.block.bn
-    assert scratch == copy.nbytes + 4 * (choice.split_tiles + choice.grid) * area
-    assert arguments[1].slots == (Slot(0, SCRATCH, copy.nbytes),)
-    assert [x[2] for x in maps] == [(3500, 30, 1), (64, 3500, 1), (64, 30, 1)]
+    assert (layout, copy.pitch, copy.nbytes) == ("K_MAJOR", 35008, -(-30 * 35008 * 2 // 256) * 256)
+    assert choice.clusters > 1
+    assert scratch == copy.nbytes + 4 * choice.clusters * choice.block.bm * choice.block.bn
+    assert arguments[1].slots == (Slot(0, SCRATCH, copy.nbytes), Slot(1, COUNTER, 4))
+    assert [x[2] for x in maps] == [(35004, 30, 1), (64, 35004, 1), (64, 30, 1)]
     assert (maps[2][1], maps[2][4]) == (c_bytes, (128 // c_bytes, 64))
 
 
@@ -296,24 +319,24 @@ def test_operands_of_a_rung_without_maps_are_packed(changes, layout, packed):
 
 
 def test_launches_of_a_split_product(monkeypatch):
-    """The copy of A, the product, and the sum of the partial tiles, each with the grid and the arguments of its own."""
+    """The copy of A and the product, each with the grid and the arguments of its own."""
     monkeypatch.setattr(tensor_maps, "tensor_map", lambda *_: np.zeros(1, tensor_maps.TENSOR_MAP))
-    for name in ("_pack_function", "_function", "_fixup_function"):
+    for name in ("_pack_function", "_function"):
         monkeypatch.setattr(rungs, name, lambda *_, name=name: name)
     monkeypatch.setattr(rungs, "current_device", lambda: 0)
     monkeypatch.setattr(rungs, "multiprocessors", lambda device: 132)
     row = ladder_table.BY_NAME["f16_best"]
-    given = {"a": 4096, "b": 8192, "c": 1 << 20, "m": 30, "n": 64, "k": 3500, "lda": 3500, "ldb": 64, "ldc": 64}
+    given = {"a": 4096, "b": 8192, "c": 1 << 20, "m": 30, "n": 64, "k": 35004, "lda": 35004, "ldb": 64, "ldc": 64}
     words = np.array([given.get(name, 0) for name in gemm_launches.FIELDS], np.int64)
     gemm = Argument(words, tuple(Slot(i, which) for i, which in ((0, A), (1, B), (3, C))))
-    choice = gemm_tensor.choose(row, 30, 64, 3500, 1, 132)
-    part = rungs._tensor(4, row, 30, 64, 3500, "K_MAJOR", "MN_MAJOR", 1, gemm)
+    choice = gemm_tensor.choose(row, 30, 64, 35004, 1, 132)
+    part = rungs._tensor(4, row, 30, 64, 35004, "K_MAJOR", "MN_MAJOR", 1, gemm)
+    assert choice.clusters > 1
+    assert part.counts
     assert [(x.function, x.grid, x.block, len(x.arguments)) for x in part.launches] == [
-        ("_pack_function", (-(-30 * 3504 // 2048),), (256,), 1),
-        ("_function", (choice.grid * choice.block.cluster,), (choice.block.threads,), 5),
-        ("_fixup_function", (gemm_tensor.fixup_blocks(choice, 132),), (256,), 2),
+        ("_pack_function", (-(-30 * 35008 // 2048),), (256,), 1),
+        ("_function", (choice.tiles * choice.parts,), (choice.block.threads,), 5),
     ]
-    assert part.launches[1].arguments[:2] == part.launches[2].arguments
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -323,8 +346,8 @@ def test_shared_memory_fits(row):
 
 
 def test_a_driver_without_tensor_maps_is_told(monkeypatch):
-    monkeypatch.setattr(tensor_maps.ctypes, "CDLL", lambda name: object())
-    tensor_maps._driver.cache_clear()
-    with pytest.raises(tensor_maps.UnavailableError, match="update the driver"):
+    monkeypatch.setattr(driver.ctypes, "CDLL", lambda name: object())
+    driver.function.cache_clear()
+    with pytest.raises(UnavailableError, match="update the driver"):
         tensor_maps.tensor_map(4096, 2, (64, 64, 1), (128, 0), (64, 64), 128)
-    tensor_maps._driver.cache_clear()
+    driver.function.cache_clear()

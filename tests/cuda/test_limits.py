@@ -48,7 +48,7 @@ def test_the_tensor_core_kernels_count_in_64_bits():
 
 @pytest.mark.parametrize("extents", [(1 << 31, 64, 1), (64, 1 << 31, 1), (64, 64, 1 << 31)])
 def test_coordinates_of_the_tensor_memory_accelerator(extents, monkeypatch):
-    monkeypatch.setattr(tensor_maps, "_driver", lambda name: lambda *_: 0)
+    monkeypatch.setattr(tensor_maps.driver, "function", lambda name: lambda *_: 0)
     with pytest.raises(pysimd.ShapeError, match="fewer than 2147483648 rows, columns and products"):
         tensor_maps.tensor_map(4096, 2, extents, (128, 128), (64, 64), 128)
     fewer = tuple(n - 1 if n > 64 else n for n in extents)

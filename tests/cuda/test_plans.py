@@ -138,7 +138,7 @@ class TestScratchMemory:
         scratch, counter = kernel.addresses[0][:2]
         assert ("alloc", "pool", scratch - 512) in cupy.events
         assert cupy.events[-1] == ("free", "pool", scratch - 512)
-        assert ("memset", counter, 0, 4, 0) in cupy.events
+        assert ("memset", counter, 0, memory.COUNTER_BYTES, 0) in cupy.events
 
     def test_a_counter_is_taken_again_as_its_launch_left_it(self, cupy):
         """It is set to zero once, when its memory is new."""
@@ -190,7 +190,7 @@ class TestScratchMemory:
         gc.collect()  # what the traceback held
         run(plan, A, B, 0, C)
         scratch, counter = kernel.addresses[0][:2]
-        assert ("memset", counter, 0, 4, 0) in cupy.events
+        assert ("memset", counter, 0, memory.COUNTER_BYTES, 0) in cupy.events
         allocated = [event[2] for event in cupy.events if event[0] == "alloc"]
         freed = [event[2] for event in cupy.events if event[0] == "free"]
         assert set(allocated) - set(freed) == {counter}
@@ -207,7 +207,7 @@ class TestScratchMemory:
         assert len({scratch, counter, scratch_2, counter_2}) == 4
         assert {source for what, source, *_ in module.events if what in ("alloc", "free")} == {"graph"}
         assert [event for event in module.events if event[0] == "memset"] == [
-            ("memset", x, 0, 4, 1 << 30) for x in (counter, counter_2)
+            ("memset", x, 0, memory.COUNTER_BYTES, 1 << 30) for x in (counter, counter_2)
         ]
 
     def test_a_device_without_such_allocations_is_told(self, monkeypatch):

@@ -178,9 +178,10 @@ def launch(row: ladder_table.Rung) -> str:
     persistent = row.blocks or (row.tensor_blocks and row.tensor_blocks[0].persistent)
     if not persistent:
         return f"{row.threads} threads a block; grid batch * ceil(m/{row.bm}) * ceil(n/{row.bn})"
-    clusters = sorted({x.cluster for x in row.tensor_blocks} or {1}, reverse=True)
-    grid = {1: "one block a multiprocessor", 2: "clusters of 2"}[clusters[0]]
-    grid += " or single blocks" if len(clusters) > 1 else ""
+    sizes = sorted({x.cluster * x.split for x in row.tensor_blocks} or {1}, reverse=True)
+    clusters = [str(size) for size in sizes if size > 1]
+    grid = "clusters of " + ", ".join(clusters) if clusters else "one block a multiprocessor"
+    grid += " or single blocks" if clusters and 1 in sizes else ""
     return f"{row.threads + PRODUCERS} threads a block, {PRODUCERS} of them producers; persistent grid, {grid}"
 
 

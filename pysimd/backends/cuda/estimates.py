@@ -3,7 +3,7 @@
 Both times are those of waves of tiles, or of the bytes of the operands, whichever is longer. What cuBLAS chooses is not
 known, so it is taken for the best of nine tiles, each with and without a split along k. The constants were fitted to
 times that benchmarks/gemm_shapes.py recorded (benchmarks/results/gemm_random_h200.json, which holds the errors of both
-estimates, and gemm_random8_h200.json).
+estimates, gemm_random8_h200.json and gemm_random64_h200.json).
 """
 
 from __future__ import annotations
@@ -63,9 +63,10 @@ class Library(NamedTuple):
 
 
 CUBLAS_F32 = Library(4, 5.1, 2.0e6, 3.3, 54e6, (0.893, 0.837, 0.958, 0.797, 0.8, 0.789, 0.863, 0.718, 0.268))
-CUBLAS_UNALIGNED = Library(2, 11.2, 2.04e6, 6.2, 800e6, (0.249, 0.255, 0.286, 0.195, 0.2, 0.206, 0.189, 0.163, 0.181))
-"""The second is of 16-bit operands whose rows do not all start at multiples of 16 bytes, which the tensor memory
-accelerator cannot read; cuBLAS then takes kernels of a third of the speed, and the rung copies them first."""
+_CUBLAS_ODD = Library(2, 11.2, 2.04e6, 6.2, 800e6, (0.249, 0.255, 0.286, 0.195, 0.2, 0.206, 0.189, 0.163, 0.181))
+_CUBLAS_EVEN = _CUBLAS_ODD._replace(launch_us=8.4)
+"""Of 16-bit operands whose rows do not all start at multiples of 16 bytes, which the tensor memory accelerator cannot
+read; cuBLAS then takes kernels of a third of the speed, and the rung copies them first."""
 
 LEAST_MN = 48
 LEAST_MACS = {"f32": 1 << 26, "f16": 1 << 27, "bf16f32": 1 << 27}
@@ -75,6 +76,9 @@ _ALIGNED = 8
 _LINE = 64
 _POWER_LIMITED = 1 << 38
 """Elements of 16 bytes and of a line of 128; multiply-adds from which on 16-bit products run at the power limit."""
+_SHORT_US, _MARGIN = 7.0, 1.1
+"""Estimated time of a product that is a launch for the most part; by how much the estimate of the rung for unaligned
+rows has to be the shorter one, as both are off by a tenth where products are short."""
 
 
 @lru_cache(4096)
@@ -89,9 +93,11 @@ def takes(types: str, m: int, n: int, k: int) -> bool:
     if types == "f32":
         return f32_us(m, n, k) <= CUBLAS_F32.us(m, n, k)
     if n % _ALIGNED or k % _ALIGNED:
-        return unaligned_us(m, n, k) <= CUBLAS_UNALIGNED.us(m, n, k)
-    # At the power limit both are as fast, and the rung measured 1.00 to 1.05 times cuBLAS; below it, 0.5 to 1.0 times.
-    return m * n * k >= _POWER_LIMITED and not (n % _LINE or k % _LINE)
+        return _MARGIN * unaligned_us(m, n, k) <= cublas_unaligned_us(m, n, k)
+    # At the power limit both are as fast, and the rung measured 0.99 to 1.05 times cuBLAS; short products 1.04 to 1.4,
+    # as consecutive launches of the rung overlap; others 0.5 to 1.1 times.
+    whole_lines = not (n % _LINE or k % _LINE)
+    return whole_lines and (m * n * k >= _POWER_LIMITED or _tensor_choice(m, n, k).us <= _SHORT_US)
 
 
 def _whole_vectors(m: int, n: int, k: int) -> bool:
@@ -118,8 +124,15 @@ def f32_us(m: int, n: int, k: int) -> float:
 
 def unaligned_us(m: int, n: int, k: int) -> float:
     """Estimated time of ``f16_best`` and ``bf16_best`` with copies of the operands whose rows are not aligned."""
-    choice = tensor.choose(ladder_table.BY_NAME["bf16_best"], m, n, k, 1, PROCESSORS)
-    stored = -(-choice.tiles // PROCESSORS) * choice.block.bm * choice.block.bn * 1e-4
     copies = [elements for elements, length in ((m * k, k), (k * n, n)) if length % _ALIGNED]
-    copied = 3.2 * len(copies) + 1.34e-6 * sum(copies)
-    return 1.5 + 1.19 * (choice.us - tensor.LAUNCH_US) + copied + (4.4 * (n % _ALIGNED != 0) + 0.7) * stored
+    edges = 1.13e-6 * m * n * (n % _ALIGNED != 0)
+    return 1.06 * _tensor_choice(m, n, k).us + 2.8 * len(copies) + 0.75e-6 * sum(copies) + edges
+
+
+def cublas_unaligned_us(m: int, n: int, k: int) -> float:
+    """Estimated time of cuBLAS for the same products: rows at multiples of 4 bytes are another case than odd ones."""
+    return (_CUBLAS_ODD if n % 2 or k % 2 else _CUBLAS_EVEN).us(m, n, k)
+
+
+def _tensor_choice(m: int, n: int, k: int) -> tensor.Choice:
+    return tensor.choose(ladder_table.BY_NAME["bf16_best"], m, n, k, 1, PROCESSORS)

@@ -6,12 +6,12 @@ The driver makes them (``cuTensorMapEncodeTiled``); CuPy has no call for that, s
 from __future__ import annotations
 
 import ctypes
-import sys
 from functools import cache
 
 import numpy as np
 
-from pysimd.errors import ShapeError, UnavailableError
+from pysimd.backends.cuda import driver
+from pysimd.errors import ShapeError
 
 TENSOR_MAP = np.dtype("V128")
 """The bytes of one CUtensorMap: CuPy passes an array of one such element by value."""
@@ -35,20 +35,8 @@ _PROMOTION_256 = 3
 
 
 @cache
-def _driver(name: str):
-    """A function of the driver."""
-    library = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
-    try:
-        function = getattr(ctypes.CDLL(library), name)
-    except (OSError, AttributeError) as problem:
-        raise UnavailableError(f"{library} has no {name}: update the driver to CUDA 12 or newer") from problem
-    function.restype = ctypes.c_int
-    return function
-
-
-@cache
 def _replace_address():
-    function = _driver("cuTensorMapReplaceAddress")
+    function = driver.function("cuTensorMapReplaceAddress")
     function.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
     return function
 
@@ -89,7 +77,7 @@ def tensor_map(
     storage = np.zeros(128 + 64, np.uint8)
     start = -storage.ctypes.data % 64  # where the driver demands it
     result = storage[start : start + 128]
-    status = _driver("cuTensorMapEncodeTiled")(
+    status = driver.function("cuTensorMapEncodeTiled")(
         ctypes.c_void_p(result.ctypes.data),
         ctypes.c_int(_UNSIGNED[itemsize]),
         ctypes.c_uint32(3),

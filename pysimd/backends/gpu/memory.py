@@ -46,16 +46,20 @@ def _in_graph(nbytes: int):
         ) from error
 
 
+COUNTER_BYTES = 512
+
+
 def barrier_counter():
-    """Memory of the word that the blocks of one launch count at a grid-wide barrier: its lower 31 bits are 0 before the
-    launch and after it (schedule.cuh). To be called within ``temporaries``."""
+    """Memory of the words that the blocks of one launch count at. The lower 31 bits of the first, of a grid-wide
+    barrier (tile_scheduler.cuh), are 0 before the launch and after it; so are all bits of the others
+    (wgmma_gemm.cuh). To be called within ``temporaries``."""
     import cupy
 
     if not capturing():
-        return _counters().malloc(4)
-    word = cupy.cuda.alloc(4)
-    cupy.cuda.runtime.memsetAsync(word.ptr, 0, 4, cupy.cuda.get_current_stream().ptr)
-    return word
+        return _counters().malloc(COUNTER_BYTES)
+    words = cupy.cuda.alloc(COUNTER_BYTES)
+    cupy.cuda.runtime.memsetAsync(words.ptr, 0, COUNTER_BYTES, cupy.cuda.get_current_stream().ptr)
+    return words
 
 
 @cache

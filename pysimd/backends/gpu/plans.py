@@ -61,7 +61,8 @@ def operands_argument(fields: np.ndarray, arrays: Sequence, order: Sequence[int]
 
 
 class KernelLaunch(NamedTuple):
-    """One launch of a kernel of the project; ``function`` is CuPy's, compiled for the device of the arrays."""
+    """One launch of a kernel of the project; ``function`` is CuPy's, compiled for the device of the arrays, or is
+    called like it with what its ``arguments`` makes of the host addresses of the arguments."""
 
     function: Callable
     grid: tuple[int, ...]
@@ -154,15 +155,18 @@ class _Parameters:
     def __init__(self, template: np.ndarray, launches):
         import cupy
 
-        pointer = cupy.cuda.function.CPointer
+        def pointers(addresses: list[int]) -> tuple:
+            return tuple(map(cupy.cuda.function.CPointer, addresses))
+
         room = np.zeros(template.size + _ALIGNMENT // 8, np.int64)
         start = -room.ctypes.data % _ALIGNMENT // 8
         words = room[start : start + template.size]
         words[:] = template
         self.words, self.address = memoryview(words), words.ctypes.data
         self.launches = [
-            (function, grid, block, tuple(pointer(self.address + at) for at in offsets), shared_bytes, cooperative)
+            (function, grid, block, arguments([self.address + at for at in offsets]), shared_bytes, cooperative)
             for function, grid, block, offsets, shared_bytes, cooperative in launches
+            for arguments in [getattr(function, "arguments", pointers)]
         ]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from pysimd.backends.cuda import device as cuda
 from pysimd.backends.cuda import nvrtc
+from pysimd.backends.cuda.dependent_launch import DependentKernel
 from pysimd.backends.cuda.device import current_device, has_setmaxnreg, multiprocessors
 from pysimd.backends.cuda.dispatch import MOST_K
 from pysimd.backends.cuda.ladder import schedule, tensor
@@ -51,7 +52,9 @@ def _function(
     narrow: bool = False,
 ):
     """The compiled kernel of a template instance, as CuPy launches it; ``device`` is the current one."""
-    return _kernel(name, layout_a, layout_b, device, block, fused_fixup, narrow).kernel
+    kernel = _kernel(name, layout_a, layout_b, device, block, fused_fixup, narrow).kernel
+    waits = isinstance(block, ladder_table.TensorBlock) and block.persistent  # wgmma_gemm.cuh
+    return DependentKernel(kernel) if waits else kernel
 
 
 @cache
@@ -74,9 +77,9 @@ def _kernel(
 
 
 @cache
-def _fixup_function(name: str, block: ladder_table.Block | ladder_table.TensorBlock, device: int, narrow: bool = False):
+def _fixup_function(name: str, block: ladder_table.Block, device: int):
     row = ladder_table.BY_NAME[name]
-    entry = ladder_table.fixup_entry(row, block, narrow)
+    entry = ladder_table.fixup_entry(row, block)
     return _compiled(row.source, entry, device).kernel
 
 
@@ -84,7 +87,8 @@ def _fixup_function(name: str, block: ladder_table.Block | ladder_table.TensorBl
 def _pack_function(name: str, layout: str, device: int):
     row = ladder_table.BY_NAME[name]
     entry = ladder_table.pack_entry(row, layout)
-    return _compiled(row.source, entry, device).kernel
+    kernel = _compiled(row.source, entry, device).kernel
+    return DependentKernel(kernel) if row.pads_operands else kernel  # pad_rows.cuh waits
 
 
 def _compiled(source: str, entry: str, device: int):
@@ -229,8 +233,7 @@ def _tensor(
     gemm: Argument,
 ) -> _Part:
     """Blocks, or clusters of them, whose panels the tensor memory accelerator loads. Where a rung splits, packs or pads
-    its operands, launches before that one write their parts or copies; where tiles are split along k, a launch after it
-    adds the partial tiles. ``c_bytes`` is the size of an element of C."""
+    its operands, launches before that one write their parts or copies. ``c_bytes`` is the size of an element of C."""
     device = current_device()
     processors = multiprocessors(device)
     choice = tensor.choose(row, m, n, k, products, processors)
@@ -239,11 +242,8 @@ def _tensor(
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
     packed, scratch, arguments = tensor.arguments(choice, row, (layout_a, layout_b), products, gemm, c_bytes)
     launches = _copy_launches(row, packed)
-    launches.append(KernelLaunch(function, (choice.grid * block.cluster,), (block.threads,), arguments, shared))
-    if choice.split_tiles:
-        add = _fixup_function(row.name, block, device, narrow)
-        launches.append(KernelLaunch(add, (tensor.fixup_blocks(choice, processors),), (256,), arguments[:2]))
-    return _Part(launches, scratch)
+    launches.append(KernelLaunch(function, (choice.grid,), (block.threads,), arguments, shared))
+    return _Part(launches, scratch, choice.clusters > 1)
 
 
 def _other_major(x, _which: int):

@@ -12,11 +12,17 @@ from pysimd.backends.cuda import tensor_maps
 from pysimd.backends.cuda.ladder import schedule as gemm_blocks
 from pysimd.backends.gpu import gemm_launches
 from pysimd.backends.gpu.launches import CallOperands
-from pysimd.backends.gpu.plans import SCRATCH, Argument, Slot
+from pysimd.backends.gpu.plans import COUNTER, SCRATCH, Argument, Slot
 from pysimd.gpu_kernels.ladder_table import Rung, TensorBlock
 
 SWIZZLE = 128
 """Bytes of a row of a box, as wgmma.cuh reads them."""
+
+LINE = 128
+"""Bytes of a line of the L2."""
+
+_PADDED = 8 * LINE
+"""Bytes of a row from which on its copy begins with a line; that of a shorter one would be too much longer."""
 
 
 GROUP = 16
@@ -95,12 +101,24 @@ def _map_argument(made: np.ndarray, slot: Slot) -> Argument:
     return Argument(made.view(np.int64), (slot,), tensor_maps.replace_address)
 
 
-LAUNCH_US, FIXUP_US, BYTES_PER_US, PARTIAL_BYTES_PER_US = 3.0, 3.0, 4.0e6, 3.0e6
-"""Of an H200: microseconds of a launch without its multiply-adds and of a second one for the fix-up, bytes of operands
-and of partial tiles that the device moves in a microsecond."""
+LAUNCH_US, STORE_US, REDUCTION_US, REDUCTION_COLUMNS_US, WORKSPACE_US = 1.4, 0.63, 0.3, 1.35, 1.5
+"""Of an H200, in microseconds: a launch after another one, without its multiply-adds; 64 columns of the epilogue of a
+tile; the addition of partial tiles within a cluster, without and of 64 columns; that of several clusters."""
+
+BYTES_PER_US, SLICE_BYTES_PER_US, OVERLAP = 3.3e6, 1.1e5, 1.6
+"""Bytes of operands that the device moves in a microsecond, and of partial slices that a multiprocessor receives.
+Memory and tensor cores are busy at the same time, but not all the time: both times are added as a norm of this order.
+"""
+
+_CYCLES_PER_US, _LINE_CYCLES, _TWO_LINES_CYCLES = 1755, 2.05, 4.37
+"""A multiprocessor receives a row of a panel, 128 bytes, in 2 cycles, and in 4.4 where it lies in two lines of L2."""
+
+CLUSTERS = {1: 132, 2: 66, 4: 30, 8: 15}
+"""Clusters of so many blocks that an H200 runs at a time (cuOccupancyMaxActiveClusters): a cluster stays within a
+graphics processing cluster, not all of whose multiprocessors are there."""
 
 LEAST = 4
-"""Panels of a share of a split tile, at least."""
+"""Panels of a part of a split tile, at least."""
 
 
 class Choice(NamedTuple):
@@ -110,23 +128,27 @@ class Choice(NamedTuple):
         block: tile and cluster.
         tiles: of C, of a cluster each, those of the whole batch.
         panels: along k, of a tile.
-        split_tiles: tiles that are split along k.
-        grid: blocks, or clusters, that are launched.
+        parts: along k, of a tile.
+        grid: blocks that are launched.
         us: estimated time.
     """
 
     block: TensorBlock
     tiles: int
     panels: int
-    split_tiles: int
+    parts: int
     grid: int
     us: float
 
+    @property
+    def clusters(self) -> int:
+        """Clusters that a tile is split among."""
+        return self.parts // self.block.split
+
 
 def choose(row: Rung, m: int, n: int, k: int, products: int, processors: int) -> Choice:
-    """The choice of the shortest time among the blocks of a rung, each with and without a split along k. The time is
-    that of the waves of tiles at the block's rate, or of the bytes of the operands, and with a split that of the
-    partial tiles. Products of a batch are not split, so that all of them have the same bits."""
+    """The choice of the shortest time among the blocks of a rung; of equal ones that with most blocks. Products of a
+    batch are not split, so that all of them have the same bits."""
     panels = -(-k // row.bk)
     if row.splits_operands:
         panels = 2 * max(1, -(-panels // 2))  # tf32x3.cu takes two at a time
@@ -136,34 +158,54 @@ def choose(row: Rung, m: int, n: int, k: int, products: int, processors: int) ->
         if m * n * k * products < block.least:
             continue
         tiles = products * -(-m // (block.bm * block.cluster)) * -(-n // block.bn)
-        units = processors // block.cluster
-        panel = 2e-6 * block.bm * block.bn * row.bk * processors / (block.rate or 1.0)
-        time = LAUNCH_US + max(moved, -(-tiles // units) * panels * panel)
-        choices.append(Choice(block, tiles, panels, 0, min(tiles, units) if block.persistent else tiles, time))
-        if not row.split_k or products > 1 or block.cluster > 1:
-            continue
-        for split_tiles, grid in _splits(tiles, panels, processors):
-            partial = 8 * (split_tiles + grid) * block.bm * block.bn / PARTIAL_BYTES_PER_US
-            time = LAUNCH_US + max(moved, tiles * panels * panel / grid) + FIXUP_US + partial
-            choices.append(Choice(block, tiles, panels, split_tiles, grid, time))
-    return min(choices, key=lambda choice: choice.us)
+        units = CLUSTERS[block.cluster] * processors // CLUSTERS[1]
+        panel, columns = _panel_us(row, block, n, k, processors), block.bn / 64
+        if block.split == 1:
+            waves = -(-tiles // units)
+            time = LAUNCH_US + STORE_US * columns * waves + _overlapped(waves * panels * panel, moved)
+            grid = (min(tiles, units) if block.persistent else tiles) * block.cluster
+            choices.append(Choice(block, tiles, panels, 1, grid, time))
+        elif products == 1:
+            added = REDUCTION_US + (STORE_US + REDUCTION_COLUMNS_US) * columns
+            for parts in _parts(block, tiles, panels, processors):
+                time = LAUNCH_US + added + _overlapped(-(-panels // parts) * panel, moved)
+                if parts > block.split:
+                    time += WORKSPACE_US + 4 * block.bm * block.bn / block.split**2 * parts / SLICE_BYTES_PER_US
+                choices.append(Choice(block, tiles, panels, parts, tiles * parts, time))
+    return min(choices, key=lambda choice: (choice.us, -choice.grid))
 
 
-def _splits(tiles: int, panels: int, processors: int) -> Iterator[tuple[int, int]]:
-    """Tiles that are split, and blocks: where there are fewer tiles than multiprocessors, all in equal parts. To split
-    those of the last two waves does not pay: 3000 x 3000 x 3000 took an H200 161 us with it, 133 without."""
-    for parts in range(2, min(processors // tiles, panels // LEAST) + 1):
-        yield tiles, tiles * parts
+def _overlapped(us: float, other_us: float) -> float:
+    return (us**OVERLAP + other_us**OVERLAP) ** (1 / OVERLAP)
 
 
-def fixup_blocks(choice: Choice, processors: int) -> int:
-    """Blocks of 256 threads that add partial tiles: a thread for every four elements, or, where there are few of them
-    and many partial tiles, up to 16 threads, which add some of these each (fixup.cuh)."""
-    blocks, most = choice.split_tiles * choice.block.bm * choice.block.bn // 1024, choice.grid // choice.split_tiles
-    groups = 1
-    while groups < 16 and 2 * groups <= most and 2 * groups * blocks <= 8 * processors:
-        groups *= 2
-    return groups * blocks
+def _panel_us(row: Rung, block: TensorBlock, n: int, k: int, processors: int) -> float:
+    """How long a block takes for a panel of row-major operands: its multiply-adds, or its rows of A and of its part of
+    B, whichever is longer."""
+    multiplied = 2e-6 * block.bm * block.bn * row.bk * processors / (block.rate or 1.0)
+    lines = row.bk * row.panel_bytes / LINE
+    rows = block.bm * _row_cycles(row, k) + block.bn / block.cluster * _row_cycles(row, n)
+    return max(multiplied, lines * rows / _CYCLES_PER_US)
+
+
+def _row_cycles(row: Rung, length: int) -> float:
+    """Of rows of an operand of this length: copies have whole lines."""
+    copied = row.splits_operands or row.packs_operands or length * row.panel_bytes % tensor_maps.ALIGNMENT
+    return _LINE_CYCLES if copied or length * row.panel_bytes % LINE == 0 else _TWO_LINES_CYCLES
+
+
+def _parts(block: TensorBlock, tiles: int, panels: int, processors: int) -> Iterator[int]:
+    """In how many parts a tile may be split: all of them run at the same time."""
+    clusters = CLUSTERS[block.split] * processors // CLUSTERS[1]
+    most = min(clusters // tiles * block.split, panels // LEAST)
+    yield from range(block.split, most + 1, block.split)
+
+
+def workspace_bytes(choice: Choice) -> int:
+    """Of the partial tiles of clusters."""
+    if choice.clusters == 1:
+        return 0
+    return 4 * choice.tiles * choice.clusters * choice.block.bm * choice.block.bn
 
 
 def fields(gemm: Argument) -> dict[str, int]:
@@ -171,19 +213,19 @@ def fields(gemm: Argument) -> dict[str, int]:
     return dict(zip(gemm_launches.FIELDS, gemm.words.tolist(), strict=True))
 
 
-def _map(p: dict[str, int], letter: str, layout: str, rows: int, products: int, box_rows: int, row: Rung):
-    """The tensor map of one operand, whose boxes are 128 bytes of k and ``box_rows`` rows or, MN-major, 64 rows and
-    ``row.bk`` of k."""
+def _map(
+    p: dict[str, int], letter: str, layout: str, rows: int, products: int, box: tuple[int, int], row: Rung
+) -> np.ndarray:
+    """The tensor map of one operand."""
     step, size = p[f"{letter}_batch"], row.panel_bytes
     count, ld, k = products if step else 1, p[f"ld{letter}"], p["k"]
     along_k = layout.startswith("K_MAJOR")
     extents = (k, rows, count) if along_k else (rows, k, count)
-    return tensor_maps.tensor_map(
-        p[letter], size, extents, (ld * size, step * size), _box(row, layout, box_rows), SWIZZLE
-    )
+    return tensor_maps.tensor_map(p[letter], size, extents, (ld * size, step * size), box, SWIZZLE)
 
 
 def _box(row: Rung, layout: str, rows: int) -> tuple[int, int]:
+    """128 bytes of k by ``rows`` rows (columns) of an operand or, MN-major, 64 rows by k."""
     return (row.bk, rows) if layout.startswith("K_MAJOR") else (64, row.bk)
 
 
@@ -234,8 +276,8 @@ class Packed:
         self.size = row.panel_bytes // self.parts
         step = p[f"{letter}_batch"]
         self.products = products if step else 1
-        piece = tensor_maps.ALIGNMENT // self.size
         self.length, self.lines = (self.k, rows) if self.layout.startswith("K_MAJOR") else (rows, self.k)
+        piece = (LINE if self.length * self.size >= _PADDED else tensor_maps.ALIGNMENT) // self.size
         self.pitch = -(-self.length // piece) * piece
         self.slot = Slot(0, SCRATCH, offset)
         self.nbytes = _aligned(self.parts * self.size * self.products * self.lines * self.pitch)
@@ -255,10 +297,10 @@ class Packed:
         edge = 32 if self.parts == 2 else 64
         return self.products * -(-self.rows // edge) * -(-self.k // edge)
 
-    def tensor_map(self, box_rows: int) -> Argument:
+    def tensor_map(self, rows: int) -> Argument:
         extents = (self.length, self.lines, self.parts * self.products)
         steps = (self.size * self.pitch, self.size * self.pitch * self.lines)
-        box = _box(self.row, self.layout, box_rows)
+        box = _box(self.row, self.layout, rows)
         made = tensor_maps.tensor_map(tensor_maps.ANYWHERE, self.size, extents, steps, box, SWIZZLE)
         return _map_argument(made, self.slot)
 
@@ -286,13 +328,11 @@ def arguments(
             packed.append((layout, made))
             maps.append(made.tensor_map(box_rows))
         else:
-            maps.append(_map_argument(_map(p, letter, layout, rows, products, box_rows, row), slot))
-    schedule = gemm_blocks.fields(
-        row.types, choice.tiles, choice.panels, choice.split_tiles, choice.grid, GROUP // block.cluster
-    )
-    workspace = [Slot(0, SCRATCH, offset)] if choice.split_tiles else []
-    if choice.split_tiles:
-        offset += 4 * (choice.split_tiles + choice.grid) * block.bm * block.bn
+            box = _box(row, layout, box_rows)
+            maps.append(_map_argument(_map(p, letter, layout, rows, products, box, row), slot))
+    schedule = gemm_blocks.fields(row.types, choice.tiles, choice.panels, 0, choice.grid, GROUP // block.cluster)
+    workspace = [Slot(0, SCRATCH, offset), Slot(1, COUNTER, 4)] if choice.clusters > 1 else []
+    offset += workspace_bytes(choice)
     gemm, maps = _with_map_c(gemm, tuple(maps), products, c_bytes) if row.stores_by_tma else (gemm, tuple(maps))
     return packed, offset, (gemm, Argument(schedule.view(np.int64), tuple(workspace)), *maps)
 
