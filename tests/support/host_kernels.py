@@ -1,5 +1,5 @@
 """CUDA kernels executed on the host (cuda_threads.h): sources of gpu_kernels, compiled by the C++ compiler, called as
-CuPy calls compiled ones. Shows what a kernel computes and which memory it touches, nothing of its speed or its races."""
+CuPy calls compiled ones. Shows what a kernel computes, nothing of its speed or its races."""
 
 import ctypes
 import re
@@ -61,6 +61,8 @@ def _call(statement, known):
             at = _end(statement, found.end() - 1)
             operands.append(statement[found.end() : at - 1])
     name = re.search(r"(?:^|; |\{ |\bagain: )((?!\.)[a-z][\w.]*(?:::\w+)*)", re.sub(r"\.reg [^;]*; ?", "", text))
+    if name is None:  # no instruction
+        return "", None
     name = re.sub(r"\W+", "_", name[1])
     return f'ptx::{name}("{text}"{"".join(f", {x}" for x in operands)})', name if name not in known else None
 
