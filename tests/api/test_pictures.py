@@ -337,3 +337,8 @@ def test_ticks(axis, gap, expected):
 @pytest.mark.parametrize(("value", "text"), [(0.5, "0.5"), (20, "20"), (0.1 + 0.2, "0.3"), (1e6, "1,000,000")])
 def test_values_of_an_axis(value, text):
     assert label(value) == text
+
+
+@pytest.mark.parametrize(("ns", "text"), [(12, "12 ns"), (1500, "1.5 µs"), (2.5e6, "2.5 ms"), (3e9, "3 s")])
+def test_times_have_the_unit_that_keeps_them_short(ns, text):
+    assert bars._time(ns) == text

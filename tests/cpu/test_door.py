@@ -2,6 +2,7 @@
 not fit are MemoryError, and first use from many threads is safe."""
 
 import contextlib
+import gc
 import itertools
 import sys
 import threading
@@ -228,3 +229,18 @@ def test_a_bound_call_keeps_its_operands(rng):
     with pytest.raises(TypeError, match="no arguments"):
         run(1)
     check(c, "f32", a, b)
+
+
+def test_the_collector_may_run_while_a_bound_call_is_freed(rng):
+    """It does not see the half-freed object, which it would free once more."""
+
+    class Collecting(np.ndarray):
+        def __del__(self):
+            gc.collect()
+
+    for _ in range(5):
+        a = small(rng, 4, 4).view(Collecting)
+        run = pysimd.kernel(KERNEL).bind(a, small(rng, 4, 4), np.zeros((4, 4), F32))
+        del a
+        run()
+        del run

@@ -36,7 +36,9 @@ def kernel_text():
 def run(text, folder):
     source, program = folder / "fragments.cpp", folder / "fragments"
     source.write_text(HARNESS.read_text().replace("KERNEL\n\n", text + "\n", 1))
-    subprocess.run([COMPILER, "-std=c++17", "-O1", "-w", str(source), "-o", str(program)], check=True)
+    subprocess.run(
+        [COMPILER, "-std=c++17", "-O1", "-w", f"-I{HARNESS.parent}", str(source), "-o", str(program)], check=True
+    )
     return subprocess.run([str(program)], capture_output=True, text=True, check=False)
 
 

@@ -27,23 +27,12 @@ FIELDS = ("a", "b", "c0", "c", "m", "n", "k", "lda", "ldb", "c0_rs", "c0_cs", "l
 FIELDS += ("a_batch", "b_batch", "c0_batch", "c_batch", "c_vector", "factors")
 
 
-class Memory(np.ndarray):
-    """A NumPy array with the address where a CuPy array has it."""
-
-    @property
-    def data(self):
-        return SimpleNamespace(ptr=self.__array_interface__["data"][0])
-
-
 def memory(shape, rng=None, before=0):
     """An array of floats ``before`` elements past an address divisible by 64."""
-    size = int(np.prod(shape, dtype=np.int64))
-    buffer = np.zeros(size + 64, np.float32)
-    start = -(buffer.__array_interface__["data"][0] // 4) % 16 + before
-    x = buffer[start : start + size].reshape(shape)
+    x = fake_cupy.array(shape, before=before)
     if rng is not None:
         x[...] = rng.integers(-4, 5, shape)
-    return x.view(Memory)
+    return x
 
 
 def strided(pointer, shape, strides):
@@ -113,7 +102,7 @@ class Kernel:
 
 @pytest.fixture
 def run(monkeypatch):
-    """Calls a rung as ``gemm`` does, on ``Memory``."""
+    """Calls a rung as ``gemm`` does, on ``fake_cupy.Array``."""
     monkeypatch.setattr(cuda_ladder, "_function", Kernel)
     monkeypatch.setattr(cuda_ladder, "current_device", lambda: 0)
     monkeypatch.setattr(cuda_ladder, "has_setmaxnreg", lambda device: False)
@@ -167,7 +156,7 @@ def test_16_byte_loads_where_all_is_aligned(run, rng):
     a, b = memory((8, 16), rng), memory((16, 12), rng)
     run(a, b)
     run(a.T, b.T, trans_a=True, trans_b=True)
-    run(np.ascontiguousarray(a.T).view(Memory), b, trans_a=True)
+    run(np.ascontiguousarray(a.T).view(fake_cupy.Array), b, trans_a=True)
     run(memory((8, 16), rng, 1), b)
     run(a[:, :15], b[:15])
     run(a, b, name="smem")

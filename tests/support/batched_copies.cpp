@@ -1,36 +1,13 @@
 // The copies of batched_mma.cu on the host, a thread after the other: test_batched_copies.py puts the kernel's text in
 // the place of KERNEL. Prints what is wrong and exits with 1.
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include "cuda_host.h"
+
 #include <vector>
 
-using std::min;
-typedef long long i64;
-typedef unsigned long long u64;
-typedef unsigned u32;
-typedef unsigned short u16;
-#define __device__
-static struct {
-    u32 x;
-} threadIdx;
-template <class T>
-T __ldg(const T* p) {
-    return *p;
-}
-static int wrong = 0;
-static void expect(bool right, const char* what, int rows, int columns) {
-    if (!right && wrong++ < 20) printf("%s of %d x %d\n", what, rows, columns);
-}
 static void copy16(void* shared, const void* global) {
     expect((u64)shared % 16 == 0 && (u64)global % 16 == 0, "alignment", 0, 0);
     memcpy(shared, global, 16);
 }
-struct uint4 {
-    u32 x, y, z, w;
-};
-static void __stwb(uint4* to, uint4 x) { *to = x; }
 enum Layout { K_MAJOR, MN_MAJOR };
 
 KERNEL

@@ -1,10 +1,28 @@
-"""As much of CuPy as allocates memory and launches kernels, without a GPU: addresses are numbers."""
+"""As much of CuPy as allocates memory and launches kernels, without a GPU: addresses are numbers, or of host memory."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 from types import SimpleNamespace
+
+import numpy as np
+
+
+class Array(np.ndarray):
+    """A NumPy array with the address where a CuPy array has it."""
+
+    @property
+    def data(self):
+        return SimpleNamespace(ptr=self.__array_interface__["data"][0])
+
+
+def array(shape, dtype=np.float32, before=0):
+    """Zeros, ``before`` elements past an address divisible by 64."""
+    size, itemsize = int(np.prod(shape, dtype=np.int64)), np.dtype(dtype).itemsize
+    buffer = np.zeros(size + before + 64, dtype)
+    start = -buffer.__array_interface__["data"][0] % 64 // itemsize + before
+    return buffer[start : start + size].reshape(shape).view(Array)
 
 
 class Pointer:
@@ -27,6 +45,15 @@ class Memory:
         self._events.append(("free", self.source, self.ptr))
 
 
+class HostMemory(Memory):
+    """Memory that kernels executed on the host can use: zeros."""
+
+    def __init__(self, nbytes: int, source: str, events: list):
+        super().__init__(nbytes, source, events)
+        self._array = array(nbytes, np.uint8)
+        self.ptr = self._array.data.ptr
+
+
 class Pool:
     """A memory pool that hands out what was freed last, as CuPy's does for one stream."""
 
@@ -46,15 +73,16 @@ class Pool:
         return Borrowed()
 
 
-def module(capturing: bool = False, stream: int = 0):
+def module(capturing: bool = False, stream: int = 0, memory: type[Memory] = Memory):
     """A module that records in ``events`` what it was asked for.
 
     Args:
         capturing: whether the current stream captures a graph.
         stream: handle of the current stream.
+        memory: what the allocators give.
     """
     events: list[tuple] = []
-    allocators = [lambda nbytes: Memory(nbytes, "pool", events)]
+    allocators = [lambda nbytes: memory(nbytes, "pool", events)]
 
     @contextlib.contextmanager
     def using_allocator(allocator):
@@ -72,10 +100,10 @@ def module(capturing: bool = False, stream: int = 0):
     )
     cuda = SimpleNamespace(
         alloc=lambda nbytes: allocators[-1](nbytes),
-        malloc_async=lambda nbytes: Memory(nbytes, "graph", events),
+        malloc_async=lambda nbytes: memory(nbytes, "graph", events),
         using_allocator=using_allocator,
         get_current_stream=lambda: SimpleNamespace(ptr=stream),
-        Memory=lambda nbytes: Memory(nbytes, "device", events),
+        Memory=lambda nbytes: memory(nbytes, "device", events),
         MemoryPointer=lambda memory, offset: memory,
         MemoryPool=Pool,
         Device=lambda device: contextlib.nullcontext(),

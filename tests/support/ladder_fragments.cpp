@@ -1,24 +1,11 @@
 // i8_mma_sync's panels and fragments on the host, a thread after the other: test_ladder_host.py puts the kernel's text
 // in the place of KERNEL. Prints what is wrong and exits with 1.
-#include <cstdio>
-#include <cstring>
+#include "cuda_host.h"
+
 #include <set>
 #include <vector>
 
-typedef long long i64;
-typedef unsigned u32;
-typedef unsigned short u16;
-#define __device__
-static struct {
-    u32 x;
-} threadIdx;
-static u16 __ldg(const u16* p) { return *p; }
-
 alignas(128) static unsigned char shared[24 << 10];
-static int wrong = 0;
-static void expect(bool right, const char* what, int i, int j) {
-    if (!right && wrong++ < 20) printf("%s: %d, %d\n", what, i, j);
-}
 static void cp_async16(u32 to, const void* from, int bytes) {
     memset(shared + to, 0, 16);
     memcpy(shared + to, from, bytes);
