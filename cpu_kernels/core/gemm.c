@@ -22,7 +22,11 @@
  *
  * Tried without gain on a Zen 3: prefetching the next micro-panel of B into L2 during the tiles of this one (92 instead
  * of 95 GFLOP/s for 512 x 512 x 512: most of it is there already); a batch that shares B as one product (341 times
- * 128 x 128 x 128 took as long).
+ * 128 x 128 x 128 took as long); prefetching the rows of B that are packed next, 4 to 16 rows ahead, or the lines they are
+ * packed to; 4, 8 or 64 panels packed together instead of 16; A read in place where its rows are no longer than a block
+ * (512: 1.01 times as fast, 2048: 0.99 times); blocks of A of one and a half or two times as many rows (0.95 to 1.0).
+ * There, packing B takes 3 % of the time of 512 x 512 x 512 and 2 % of 2048 x 2048 x 2048, packing A 2 %, and the tiles
+ * run at 95 % of the peak, of which updating C takes 1 to 2.
  */
 #include "gemm.h"
 
@@ -79,16 +83,19 @@ static int64_t step_of_k(const pysimd_kernel *kernel)
     return kernel->k_tile ? kernel->k_tile * kernel->k_group : 8;
 }
 
-/* The longest block of k: a micro-panel of B, kc rows of nr columns, is as large as L1. Half of that keeps the whole
- * micro-panel in L1, but accumulates into C twice as often: 1024 x 1024 x 1024 took 1.04 times as long on a Zen 3. With
- * tile registers A's micro-panel stays in L1 and is two thirds of it; with four thirds 1024 and 2048 bfloat16 took 1.02
- * and 1.05 times as long (Xeon). */
+/* The longest block of k: a micro-panel of B, kc rows of nr columns, is three times as large as L1, or an eighth of L2. It
+ * comes from L2 for each tile, which takes no longer than the multiply-adds, and each block of k reads and writes C once.
+ * Blocks that fill L1 once took 1.03 to 1.06 times as long for 768 to 2048 float and double (Zen 3), and 1.08 and 1.13
+ * times for 1024 and 2048 float (Xeon, whose blocks of 768 took 1.03 times as long as those of 1024); half of that took
+ * another 1.04 times. With tile registers A's micro-panel stays in L1 and is two thirds of it; with four thirds 1024
+ * and 2048 bfloat16 took 1.02 and 1.05 times as long (Xeon). */
 static int64_t longest_block(const pysimd_kernel *kernel)
 {
     enum { SHORTEST = 64 };
     const int64_t row = kernel->nr * pysimd_sizes_in_kernel(kernel).b, step = step_of_k(kernel);
-    const int64_t l1 = kernel->k_tile ? pysimd_caches().l1 * 2 / 3 : pysimd_caches().l1;
-    return most(l1 / row / step * step, SHORTEST);
+    const pysimd_cache_sizes cache = pysimd_caches();
+    const int64_t panel = kernel->k_tile ? cache.l1 * 2 / 3 : most(least(3 * cache.l1, cache.l2 / 8), cache.l1);
+    return most(panel / row / step * step, SHORTEST);
 }
 
 typedef struct {
@@ -628,7 +635,8 @@ static int threads_of(const plan *p)
     const int asked = p->product->threads;
     const double macs = macs_of(p) * (double)p->batch, worth = macs / WORTH_A_THREAD;
     const int bound = asked < 1 ? 1 : asked > PYSIMD_MAX_THREADS ? PYSIMD_MAX_THREADS : asked;
-    return macs < WORTH_TWO_THREADS ? 1 : worth >= bound ? bound : (int)worth;
+    if (macs < WORTH_TWO_THREADS) return 1;
+    return pysimd_threads_of_call(worth >= bound ? bound : (int)worth, p->product->woken);
 }
 
 int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *product)

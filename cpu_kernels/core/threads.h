@@ -20,6 +20,10 @@ typedef struct {
     _Atomic int *stop; /* NULL, or what `run` makes nonzero: items that have not begun are left out */
 } pysimd_work;
 
+/* `threads`; or 1 for a while after a call that waited for threads that had lost their processors, where `woken` is not 0:
+ * the number is not the user's. */
+int pysimd_threads_of_call(int threads, int woken);
+
 /* Runs all items, on at most `threads` threads, of which the calling one is the first. Threads that sleep are woken for
  * the first `woken` (0: for all). There are fewer where other calls have taken them or the system refuses them; a
  * thread that has not begun before the last item is taken takes no part. Any thread may call this, also from `run`, and

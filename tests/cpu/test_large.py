@@ -22,12 +22,12 @@ SHAPES = [  # m, k, n
     (64, 64, 64),
     (61, 71, 67),
     (1, LONG_K, 333),
-    (7, 700, 1033),
+    (7, 1300, 1033),
     (13, LONG_K, 65),
     (300, LONG_K, 1),
     (131, 300, 9),
     (97, 1, 1300),
-    (200, 513, 257),
+    (200, 1030, 257),
     (3, LONG_K, 3),
     (300, 7, 300),
     *((11, LONG_K, n) for n in (43, 44, 45, 46)),  # edge tiles whose last columns fill half a vector, or a part of it
@@ -114,7 +114,7 @@ def layouts_of(x):
 
 
 @pytest.mark.parametrize("types", CPU.offered)
-@pytest.mark.parametrize("shape", [(50, 600, 70), (5, 700, 300), (120, 1500, 3)], ids=str)
+@pytest.mark.parametrize("shape", [(50, 1300, 70), (5, 1300, 300), (120, 1500, 3)], ids=str)
 def test_strides(types, shape, rng):
     a, b = pair(rng, types, *shape)
     if a.dtype.name == "uint16":
@@ -132,7 +132,7 @@ def test_shared_rows_and_columns(rng):
 
 
 @pytest.mark.parametrize("types", CPU.offered)
-@pytest.mark.parametrize("shape", [(70, 1100, 90), (6, 1100, 200), (100, 60, 40)], ids=str)
+@pytest.mark.parametrize("shape", [(70, 1300, 90), (6, 1300, 200), (100, 60, 40)], ids=str)
 def test_factors(types, shape, rng):
     family = dtypes.FAMILIES[types]
     a, b = pair(rng, types, *shape)
@@ -154,7 +154,7 @@ def test_factors(types, shape, rng):
         assert (wide_out[:, -3:] == 7).all()
 
 
-@pytest.mark.parametrize("shape", [(70, 1100, 90), (6, 1100, 200)], ids=str)
+@pytest.mark.parametrize("shape", [(70, 1300, 90), (6, 1300, 200)], ids=str)
 def test_c_is_not_read_with_beta_0(shape, rng):
     a, b = pair(rng, "f32", *shape)
     c = np.full((shape[0], shape[2]), np.nan, np.float32)
