@@ -35,14 +35,21 @@ static int64_t tile_rows(const pysimd_kernel *kernel, int64_t m)
     return tiles ? (m + tiles - 1) / tiles : 1; /* 17 rows are 9 and 8, not 16 and 1 */
 }
 
+/* Bytes of A and B of a product, as the kernel reads them. */
+static double bytes_read(const pysimd_kernel *kernel, const pysimd_call *s)
+{
+    const pysimd_sizes size = pysimd_sizes_in_kernel(kernel);
+    const double a = (double)s->m * (double)s->k * size.a, b = (double)s->k * (double)s->n * size.b;
+    return (a + b) * kernel->k_group;
+}
+
 /* How many products are computed side by side, tile by tile, so that a call of the kernel has more than one of them.
  * They are in L1. Products from beyond L2 are computed one after the other, since the hardware's prefetch follows only
  * operands that are read in the order of memory: 20x20 floats took 297 ns each, and 729 in groups (Zen 3). */
 static int64_t side_by_side(const work *w, const pysimd_call *s, pysimd_sizes size)
 {
     enum { IN_L1 = 24 << 10 };
-    const double a = (double)s->m * (double)s->k * size.a, b = (double)s->k * (double)s->n * size.b;
-    const double each = (a + b) * w->kernel->k_group + (double)s->m * (double)s->n * size.c;
+    const double each = bytes_read(w->kernel, s) + (double)s->m * (double)s->n * size.c;
     if (each >= IN_L1 || (double)w->count * each > (double)pysimd_caches().l2) return 1;
     return (int64_t)(IN_L1 / (each + 1)) + 1;
 }
@@ -135,6 +142,8 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
                      .bs_c = bs_c,
                      .rs_c = p->rs_c,
                      .flags = p->flags};
+    if (kernel->form == GEMV && bs_a && (double)w->count * bytes_read(kernel, &s) > (double)pysimd_caches().l2)
+        s.flags |= PYSIMD_AHEAD;
     const staging g = staging_of(w, count);
     if (!g.bytes_a && !g.bytes_b) {
         tiles(w, &s);
