@@ -32,6 +32,7 @@ enum { /* pysimd_call.flags */
     /* Of kernels with tile registers (k_tile), whose configuration takes as long as three steps of a tile. */
     PYSIMD_KEEP = 16,       /* the next call of this thread is of the same kernel: it releases them */
     PYSIMD_CONFIGURED = 32, /* the call before had PYSIMD_KEEP, and the same m, n and k */
+    PYSIMD_AHEAD = 64, /* of GEMV: the batch is larger than L2, so the next product's A is worth a prefetch */
 };
 
 enum { PYSIMD_GEMV_COLUMNS = 4 };

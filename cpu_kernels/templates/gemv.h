@@ -209,6 +209,103 @@ INLINE void PASTE(VEC, finish_register)(int64_t m, int j, V(acc) found, V(elem_c
         PASTE(VEC, finish_end)((int)rest, found, c, rs_c, flags);
 }
 
+/* `count` elements of C from registers of V(rows) each, of which the last begins at element `last` and overlaps the one
+ * before it where count is no multiple of V(rows). */
+INLINE void PASTE(VEC, finish_registers)(const int REGISTERS, int64_t last, V(acc) *found, V(elem_c) *c, int64_t rs_c,
+                                         int flags)
+{
+#define FIRST(j) ((j) == REGISTERS - 1 ? last : (j) * V(rows))
+    if (rs_c == 1) {
+        if (!(flags & PYSIMD_ZERO)) /* before the first store */
+            UNROLL for (int j = 0; j < REGISTERS; j++) found[j] = V(add)(V(load_c)(c + FIRST(j)), found[j]);
+        UNROLL for (int j = 0; j < REGISTERS; j++) V(store)(c + FIRST(j), found[j]);
+        return;
+    }
+    for (int j = 0; j < REGISTERS; j++) {
+        V(sum) values[V(rows)], old; /* unsigned for integers: additions wrap */
+        memcpy(values, found + j, sizeof values);
+        for (int64_t i = j * V(rows) - FIRST(j); i < V(rows); i++) {
+            V(elem_c) *ci = c + (FIRST(j) + i) * rs_c;
+            if (!(flags & PYSIMD_ZERO)) {
+                memcpy(&old, ci, sizeof old);
+                values[i] = old + values[i];
+            }
+            memcpy(ci, &values[i], sizeof *ci);
+        }
+    }
+}
+
+/* REGISTERS registers of C, a constant, of which the last begins at element `last`: down TOGETHER of the columns that an
+ * element has accumulators for, so that all accumulators are registers. Prefetches as many bytes as it reads at `ahead`,
+ * unless that is NULL, and returns the address behind them. */
+INLINE const char *PASTE(VEC, registers_of)(const int REGISTERS, int64_t last, int64_t k, const V(elem_a) *a,
+                                            int64_t cs_a, const V(wide) *x, V(elem_c) *c, int64_t rs_c, int flags,
+                                            const char *ahead)
+{
+    enum { ACCUMULATORS = V(lanes) / V(depth), TOGETHER = 4, MOST = 3, LINE = 64 };
+    const int bytes = TOGETHER * V(depth) * REGISTERS * V(rows) * (int)sizeof *a;
+    _Static_assert(ACCUMULATORS % TOGETHER == 0, "whole passes");
+    V(acc) sums[MOST][ACCUMULATORS], found[MOST];
+    UNROLL for (int l0 = 0; l0 < ACCUMULATORS; l0 += TOGETHER) {
+        V(acc) acc[MOST][TOGETHER];
+        const V(elem_a) *al = a + l0 * V(depth) * cs_a;
+        const V(wide) *xl = x + l0 * V(depth);
+        int64_t p = k - l0 * V(depth);
+        UNROLL for (int j = 0; j < REGISTERS; j++)
+            UNROLL for (int l = 0; l < TOGETHER; l++) acc[j][l] = V(zero)();
+#define COLUMN(l, terms)                                                                                                   {                                                                                                                          const V(vec) xp = V(broadcast_wide)(xl + (l) * V(depth));                                                              UNROLL for (int j = 0; j < REGISTERS; j++)                                                                                 acc[j][l] = V(fma)(V(columns)(al + FIRST(j), cs_a, terms), xp, acc[j][l]);                                         al += V(depth) * cs_a;                                                                                             }
+        for (; p >= TOGETHER * V(depth); p -= V(lanes), xl += V(lanes)) {
+            UNROLL for (int l = 0; l < TOGETHER; l++) COLUMN(l, V(depth))
+            al += (V(lanes) - TOGETHER * V(depth)) * cs_a;
+            if (ahead) {
+                UNROLL for (int line = 0; line < bytes; line += LINE) __builtin_prefetch(ahead + line, 0, 2);
+                ahead += bytes;
+            }
+        }
+        UNROLL for (int l = 0; l < TOGETHER; l++) {
+            if (p >= (l + 1) * V(depth))
+                COLUMN(l, V(depth))
+            else if (p > l * V(depth))
+                COLUMN(l, 1)
+        }
+#undef COLUMN
+        UNROLL for (int j = 0; j < REGISTERS; j++)
+            UNROLL for (int l = 0; l < TOGETHER; l++) sums[j][l0 + l] = acc[j][l];
+    }
+    UNROLL for (int j = 0; j < REGISTERS; j++) found[j] = PASTE(VEC, total)(sums[j]);
+    PASTE(VEC, finish_registers)(REGISTERS, last, found, c, rs_c, flags);
+    return ahead;
+}
+#undef FIRST
+
+enum { PASTE(VEC, MOST_TERMS) = 512, PASTE(VEC, NEAR_L1) = 64 << 10 }; /* k and bytes of A of in_registers */
+
+/* k elements of x as registers take them, each widened once; the last vector is filled with zeros. */
+INLINE const V(wide) *PASTE(VEC, widened)(int64_t k, const V(elem_b) *x, V(wide) *buffer)
+{
+    if (!V(widens)) return (const V(wide) *)x;
+    int64_t p = 0;
+    for (; p + V(lanes) <= k; p += V(lanes)) V(store_wide)(buffer + p, V(load_x)(x + p));
+    if (p < k) V(store_wide)(buffer + p, V(load_x_part)(x + p, V(part_of)((int)(k - p))));
+    return buffer;
+}
+
+/* m elements of C, at least V(rows), of a matrix that is not much larger than L1: side_by_side took 1.05 to 1.6 times as
+ * long in L1 and L2 (Zen 3). Down the columns the hardware's prefetch does not follow, so the next matrix is prefetched
+ * into L2, at `ahead`, where it is further away (without: 0.8 to 1.5 times as long as side_by_side). */
+NOINLINE void PASTE(VEC, in_registers)(int64_t m, int64_t k, const V(elem_a) *a, int64_t cs_a, const V(elem_b) *x,
+                                       V(elem_c) *c, int64_t rs_c, int flags, const char *ahead)
+{
+    enum { TWO = 2 * V(rows), THREE = 3 * V(rows) };
+    V(wide) buffer[V(widens) ? PASTE(VEC, MOST_TERMS) : 1];
+    const V(wide) *wide = PASTE(VEC, widened)(k, x, buffer);
+    for (; m > 2 * TWO || (m > TWO && m <= THREE); m -= THREE, a += THREE, c += THREE * rs_c)
+        ahead = PASTE(VEC, registers_of)(3, (m < THREE ? m : THREE) - V(rows), k, a, cs_a, wide, c, rs_c, flags, ahead);
+    for (; m > V(rows); m -= TWO, a += TWO, c += TWO * rs_c)
+        ahead = PASTE(VEC, registers_of)(2, (m < TWO ? m : TWO) - V(rows), k, a, cs_a, wide, c, rs_c, flags, ahead);
+    if (m > 0) PASTE(VEC, registers_of)(1, 0, k, a, cs_a, wide, c, rs_c, flags, ahead);
+}
+
 /* Many elements of C: as many columns as an element has accumulators are read side by side, from the first element to
  * the last, which is the order that the hardware's prefetch follows. The accumulators are in memory, in L1 or L2: the
  * longer the pieces of rows, the faster the matrix is read (1x4096 by 4096x4096 float on a Zen 3: 7 ms with 8 KiB of
@@ -307,13 +404,15 @@ NOINLINE void PASTE(VEC, in_turn)(int64_t m, int64_t k, const V(elem_a) *a, int6
 }
 
 INLINE void PASTE(VEC, by_columns)(int64_t m, int64_t k, const V(elem_a) *a, int64_t cs_a, const V(elem_a) *end,
-                                   const V(elem_b) *x, V(elem_c) *c, int64_t rs_c, int flags)
+                                   const V(elem_b) *x, V(elem_c) *c, int64_t rs_c, int flags, const char *ahead)
 {
     V(acc) found;
     if (m < V(rows)) {
         const int within = a + (k - 1) * cs_a + V(rows) <= end; /* what it loads past row m is not stored */
         found = within ? PASTE(VEC, columns_of)(0, 0, k, a, cs_a, x) : PASTE(VEC, columns_of)(1, (int)m, k, a, cs_a, x);
         PASTE(VEC, finish)(1, (int)m, &found, c, rs_c, flags);
+    } else if (m * k * (int64_t)sizeof *a <= PASTE(VEC, NEAR_L1) && k <= PASTE(VEC, MOST_TERMS)) {
+        PASTE(VEC, in_registers)(m, k, a, cs_a, x, c, rs_c, flags, ahead);
     } else if (m <= 2 * V(rows) || k <= V(lanes)) { /* in registers; the last may overlap the one before it */
         for (; m > 0; m -= V(rows), a += V(rows), c += V(rows) * rs_c) {
             const int back = m < V(rows) ? (int)(V(rows) - m) : 0;
@@ -359,10 +458,11 @@ NOINLINE void PASTE(VEC, products)(const pysimd_call *s)
         }
         return;
     }
-    const int by_columns = s->cs_a != 1 || (s->k == 1 && s->rs_a == 1);
+    const int by_columns = s->cs_a != 1 || (s->k == 1 && s->rs_a == 1), prefetches = s->flags & PYSIMD_AHEAD;
     for (int64_t i = 0; i < s->batch; i++, a += s->bs_a, x += s->bs_b, c += s->bs_c)
         if (by_columns)
-            PASTE(VEC, by_columns)(s->m, s->k, a, s->cs_a, PASTE(VEC, end_of)(s, a, i), x, c, s->rs_c, s->flags);
+            PASTE(VEC, by_columns)(s->m, s->k, a, s->cs_a, PASTE(VEC, end_of)(s, a, i), x, c, s->rs_c, s->flags,
+                                   prefetches && i + 1 < s->batch ? (const char *)(a + s->bs_a) : NULL);
         else
             PASTE(VEC, by_rows)(s->m, s->k, a, s->rs_a, PASTE(VEC, end_of)(s, a, i), x, c, s->rs_c, s->flags);
 }

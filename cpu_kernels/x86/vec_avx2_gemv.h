@@ -72,8 +72,10 @@ INLINE i16x16_acc sums_of_rows_epi32(const i16x16_acc *acc)
 
 /* float and double: the operations of the outer product, and parts of a vector by mask */
 #define GEMV_FLOATS(VEC_, elem, count)                                                                                 \
-    enum { VEC_##_rows = count, VEC_##_depth = 1 };                                                                    \
-    typedef elem VEC_##_sum;                                                                                           \
+    enum { VEC_##_rows = count, VEC_##_depth = 1, VEC_##_widens = 0 };                                                 \
+    typedef elem VEC_##_sum, VEC_##_wide;                                                                              \
+    INLINE void VEC_##_store_wide(elem *p, VEC_##_vec v) { VEC_##_store(p, v); }                                       \
+    INLINE VEC_##_vec VEC_##_broadcast_wide(const elem *p) { return VEC_##_broadcast(p); }                             \
     typedef first_of VEC_##_part;                                                                                      \
     INLINE first_of VEC_##_part_of(int n) { return VEC_##_mask_of(n); }                                                \
     INLINE VEC_##_vec VEC_##_load_part(const elem *p, first_of part) { return VEC_##_load_masked(p, part); }           \
@@ -108,11 +110,13 @@ INLINE __m256d f64x4_reduce_rows(const __m256d *acc) { return sums_of_rows_pd(ac
 /* Eight 16-bit floats, widened to float */
 #define GEMV_HALVES(VEC_, widen)                                                                                       \
     typedef uint16_t VEC_##_elem_a, VEC_##_elem_b;                                                                     \
-    typedef float VEC_##_elem_c, VEC_##_sum;                                                                           \
+    typedef float VEC_##_elem_c, VEC_##_sum, VEC_##_wide;                                                              \
     typedef __m256 VEC_##_vec, VEC_##_acc;                                                                             \
     typedef first_of VEC_##_mask;                                                                                      \
     typedef part_of_bytes VEC_##_part;                                                                                 \
-    enum { VEC_##_lanes = 8, VEC_##_rows = 8, VEC_##_depth = 1 };                                                      \
+    enum { VEC_##_lanes = 8, VEC_##_rows = 8, VEC_##_depth = 1, VEC_##_widens = 1 };                                   \
+    INLINE void VEC_##_store_wide(float *p, __m256 v) { _mm256_storeu_ps(p, v); }                                      \
+    INLINE __m256 VEC_##_broadcast_wide(const float *p) { return f32x8_broadcast(p); }                                 \
     INLINE first_of VEC_##_mask_of(int n) { return f32x8_mask_of(n); }                                                 \
     INLINE part_of_bytes VEC_##_part_of(int n) { return part_of(2 * n); }                                              \
     INLINE __m256 VEC_##_zero(void) { return f32x8_zero(); }                                                           \
@@ -169,7 +173,10 @@ GEMV_HALVES(f16x8, _mm256_cvtph_ps)
     typedef __m256i VEC_##_vec;                                                                                        \
     typedef i16x16_acc VEC_##_acc;                                                                                     \
     typedef part_of_bytes VEC_##_part;                                                                                 \
-    enum { VEC_##_lanes = 16, VEC_##_rows = 8, VEC_##_depth = 2 };                                                     \
+    typedef int16_t VEC_##_wide;                                                                                       \
+    enum { VEC_##_lanes = 16, VEC_##_rows = 8, VEC_##_depth = 2, VEC_##_widens = 1 };                                  \
+    INLINE void VEC_##_store_wide(int16_t *p, __m256i v) { _mm256_storeu_si256((__m256i *)p, v); }                     \
+    INLINE __m256i VEC_##_broadcast_wide(const int16_t *p) { return i16x16_broadcast(p); }                             \
     INLINE first_of VEC_##_mask_of(int n) { return i16x16_mask_of(n); }                                                \
     INLINE part_of_bytes VEC_##_part_of(int n) { return part_of(n); }                                                  \
     INLINE i16x16_acc VEC_##_zero(void) { return i16x16_zero(); }                                                      \

@@ -69,7 +69,7 @@ class Tile:
         return asdict(self) | {"holders": self.holders}
 
 
-_MOST_ROWS = _MOST_COLUMNS = 32
+_MOST_ROWS, _MOST_COLUMNS = 32, 48
 
 
 def tile(kernel: MicroKernel | Rung, counted: dict[str, Any] | None = None, uncounted_reason: str = "") -> Tile:

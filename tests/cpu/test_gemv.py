@@ -172,3 +172,35 @@ def test_every_float16_and_bfloat16_is_widened_exactly():
             )
             result = pysimd.matmul(values, one, kernel=kernel)
             np.testing.assert_array_equal(result, np.broadcast_to(right, result.shape), err_msg=kernel.name)
+
+
+@pytest.mark.parametrize("of_out", [layouts.contiguous, layouts.padded_rows, layouts.negative_rows])
+def test_columns_of_a_into_any_rows_of_c(types, of_out, rng):
+    """One register of C to three, and groups of them, of which the last overlaps or not: stored or added to."""
+    kind = dtypes.dtype_of(dtypes.FAMILIES[types].c)
+    for m, k in itertools.product((8, 9, 16, 19, 24, 29, 33, 53), (1, 6, 17)):
+        a, b = pair(rng, types, (2, m, k), (2, k, 1))
+        expected = pysimd.matmul(a, b)
+        out = of_out(random_result(rng, kind, (2, m, 1)))
+        pysimd.matmul(layouts.transposed(a), b, out=out)
+        assert out.tobytes() == expected.tobytes(), (m, k)
+        c = random_result(rng, kind, (2, m, 1))
+        out = of_out(c)
+        pysimd.gemm(layouts.transposed(a), b, out, beta=1, out=out)
+        check(out, types, a, b, c)
+
+
+def test_small_matrices_with_more_terms_than_are_widened_at_once(types, rng):
+    for k in (511, 512, 513, 1030):
+        a, b = pair(rng, types, (2, 1, k), (2, k, 11))
+        result = pysimd.matmul(a, b)
+        check(result, types, a, b)
+        assert pysimd.matmul(a, layouts.transposed(b)).tobytes() == result.tobytes()
+
+
+def test_a_batch_larger_than_the_caches_has_the_bits_of_its_products(types, rng):
+    """The next matrix is prefetched; the last product has none."""
+    a, b = pair(rng, types, (1, 45), (7, 45, 53))
+    shared = np.ascontiguousarray(np.broadcast_to(b, (200, *b.shape))).reshape(-1, *b.shape[1:])
+    result = pysimd.matmul(a, shared, threads=1)
+    assert result.tobytes() == pysimd.matmul(a, b).tobytes() * 200

@@ -243,3 +243,13 @@ def test_results_of_subclasses_are_plain_arrays(rng, subclass):
     for result in (pysimd.matmul(x, y), pysimd.gemm(x, y), kernel(x, y)):
         assert type(result) is np.ndarray
         check(result, "f32", a, b)
+
+
+def test_products_in_caches_and_from_memory_have_the_same_bits(types, rng):
+    """In L2 a column of tiles is one call of the kernel; of a batch larger than L2 C is computed row by row."""
+    for m, k, n in ((47, 48, 48), (61, 40, 41)):
+        a, b = pair(rng, types, (5, m, k), (5, k, n))
+        alone = np.stack([pysimd.matmul(a[i], b[i], threads=1, **named(types)) for i in range(5)])
+        check(alone, types, a, b)
+        many = [np.ascontiguousarray(np.broadcast_to(x, (25, *x.shape))).reshape(-1, *x.shape[1:]) for x in (a, b)]
+        assert pysimd.matmul(*many, threads=1, **named(types)).tobytes() == alone.tobytes() * 25

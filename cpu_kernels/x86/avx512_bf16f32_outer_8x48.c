@@ -1,0 +1,12 @@
+/* avx512_bf16f32_outer_8x48: C[8,48] += A[8,K] * B[K,48], bfloat16 into float; widened while packing.
+ *
+ * contract  pysimd.h; k_group 1, panel wide (float).
+ * tile      mr 8  nr 48: row i of C is 3 registers
+ * regs      24 accumulators + 3 of a row of B + 1 broadcast = 28 of 32 zmm
+ * per k     24 vfmadd231ps  3 vmovups m512  8 vbroadcastss m32
+ * ratio     8*48 / (8+48) = 6.86 multiply-adds per element loaded; inner product 0.50;
+ *           24 / 11 = 2.18 multiply-add instructions per load instruction
+ * rounding  bfloat16 products are exact in float; one fma per term, k ascending from 0, then one add into C
+ * needs     AVX-512 F BW DQ VL
+ * idea      the functions are those of avx512_f32_outer_8x48: float is what float16 and bfloat16 widen to
+ */
