@@ -136,6 +136,7 @@ typedef struct {
     const pysimd_kernel *kernel; /* NULL: the one that dispatch takes */
     int tile;                    /* a and b have the kernel's own rows and columns */
     int threads;                 /* 0: by the estimate */
+    int narrow;                  /* without `out`, the result of 16-bit operands has their type */
     pysimd_factors factors;
 } request;
 
@@ -170,9 +171,9 @@ static int find_types(const request *r, plan *p)
 static int find_result_type(const request *r, const plan *p)
 {
     const int bits = p->types == F16F32 || p->types == BF16F32, own = type_number(&p->a);
-    const int asked = bits && r->out && !r->tile && PyArray_CheckExact(r->out) &&
-                      PyArray_TYPE((PyArrayObject *)r->out) == own;
-    return asked ? own : type_numbers[p->types][2];
+    const int by_out = r->out && !r->tile && PyArray_CheckExact(r->out) &&
+                       PyArray_TYPE((PyArrayObject *)r->out) == own;
+    return bits && (r->narrow || by_out) ? own : type_numbers[p->types][2];
 }
 
 static int is_narrow(const plan *p) { return p->result_type != type_numbers[p->types][2]; }
@@ -510,6 +511,8 @@ static PyObject *product_of(const request *r) { return pysimd_is_tensor(r->a) ? 
 
 /* --- the functions of the module --- */
 
+static const pysimd_factors PLAIN_PRODUCT = {.alpha = 1};
+
 /* 1 for None or a positive Python int, 0 for anything else. */
 static int threads_of(PyObject *given, int *threads)
 {
@@ -523,8 +526,6 @@ static int threads_of(PyObject *given, int *threads)
     return overflow >= 0;
 }
 
-static const pysimd_factors PLAIN_PRODUCT = {.alpha = 1};
-
 static PyObject *door_matmul(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self, (void)count;
@@ -532,6 +533,50 @@ static PyObject *door_matmul(PyObject *self, PyObject *const *args, Py_ssize_t c
                  .kind_b = COLUMN_OR_MATRIX, .factors = PLAIN_PRODUCT};
     if (!row_of(args[3], &r.kernel) || !threads_of(args[4], &r.threads)) return not_implemented();
     return product_of(&r);
+}
+
+/* --- torch's operator --- */
+
+/* Whether one of the functions returns what is true: somebody sees the calls of operators. -1: an exception. */
+static int is_observed(PyObject *observers)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_Size(observers); i++) {
+        PyObject *found = PyObject_CallNoArgs(PyTuple_GetItem(observers, i));
+        const int seen = found ? PyObject_IsTrue(found) : -1;
+        Py_XDECREF(found);
+        if (seen) return seen;
+    }
+    return 0;
+}
+
+/* operator(a, b): `self` is (observers, plain, dispatched). */
+static PyObject *operator_call(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    PyObject *observers = PyTuple_GetItem(self, 0), *plain = PyTuple_GetItem(self, 1);
+    if (PyTuple_Size(args) == 2 && !keywords) {
+        request r = {.a = PyTuple_GetItem(args, 0), .b = PyTuple_GetItem(args, 1), .kind_a = ROW_OR_MATRIX,
+                     .kind_b = COLUMN_OR_MATRIX, .narrow = 1, .factors = PLAIN_PRODUCT};
+        if (pysimd_is_tensor(r.a) && pysimd_is_tensor(r.b)) {
+            const int seen = is_observed(observers);
+            if (seen < 0) return NULL;
+            if (!seen) {
+                PyObject *result = multiply_tensors(&r);
+                if (result != Py_NotImplemented) return result;
+                Py_DECREF(result);
+                return PyObject_CallObject(plain, args);
+            }
+        }
+    }
+    return PyObject_Call(PyTuple_GetItem(self, 2), args, keywords);
+}
+
+static PyMethodDef operator_definition = {"matmul", (PyCFunction)(void *)operator_call, METH_VARARGS | METH_KEYWORDS,
+                                          "matmul(a, b, *, dtype=None)"};
+
+static PyObject *door_operator(PyObject *self, PyObject *args)
+{
+    (void)self;
+    return PyCFunction_NewEx(&operator_definition, args, NULL);
 }
 
 /* A factor: any Python float or int. */
@@ -775,6 +820,7 @@ static PyMethodDef functions[] = {
     {"start", door_start, METH_VARARGS, "start(kernels, dtypes)"},
     {"set_limits", door_set_limits, METH_VARARGS, "set_limits(threads, thread_ns, wake_ns, gil_ns, stream_bytes)"},
     {"take_tensors", door_take_tensors, METH_VARARGS, "take_tensors(types, exchange_api)"},
+    {"operator", door_operator, METH_VARARGS, "operator(observers, plain, dispatched)"},
     {"c_api", door_c_api, METH_NOARGS, "the capsule pysimd._c_api: see include/pysimd_api.h"},
     {NULL, NULL, 0, NULL},
 };

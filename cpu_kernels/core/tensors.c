@@ -91,7 +91,7 @@ PyObject *pysimd_tensor_view(PyObject *tensor)
 
 typedef struct {
     dlpack_managed managed;
-    int64_t shape[PYSIMD_MAX_DIMS], strides[PYSIMD_MAX_DIMS];
+    int64_t lengths[]; /* the shape, then the strides */
 } made_tensor;
 
 static void deleted(dlpack_managed *self)
@@ -109,7 +109,8 @@ PyObject *pysimd_tensor_of(PyObject *given)
     PyArrayObject *array = (PyArrayObject *)given;
     int row = 0;
     while (row < DTYPE_COUNT && number_of(row) != PyArray_TYPE(array)) row++;
-    made_tensor *x = row < DTYPE_COUNT ? malloc(sizeof *x) : NULL;
+    const int nd = PyArray_NDIM(array);
+    made_tensor *x = row < DTYPE_COUNT ? malloc(sizeof *x + 2 * (size_t)nd * sizeof *x->lengths) : NULL;
     if (!x) {
         Py_DECREF(given);
         return PyErr_NoMemory();
@@ -117,10 +118,10 @@ PyObject *pysimd_tensor_of(PyObject *given)
     const int size = DTYPES[row].bits / 8;
     x->managed = (dlpack_managed){.version = {DLPACK_MAJOR, 0}, .manager_ctx = given, .deleter = deleted};
     x->managed.tensor = (dlpack_tensor){.data = PyArray_DATA(array), .device = {DLPACK_CPU, 0},
-                                        .ndim = PyArray_NDIM(array), .dtype = {DTYPES[row].code, DTYPES[row].bits, 1},
-                                        .shape = x->shape, .strides = x->strides};
-    for (int d = 0; d < PyArray_NDIM(array); d++)
-        x->shape[d] = PyArray_DIM(array, d), x->strides[d] = PyArray_STRIDE(array, d) / size;
+                                        .ndim = nd, .dtype = {DTYPES[row].code, DTYPES[row].bits, 1},
+                                        .shape = x->lengths, .strides = x->lengths + nd};
+    for (int d = 0; d < nd; d++)
+        x->lengths[d] = PyArray_DIM(array, d), x->lengths[nd + d] = PyArray_STRIDE(array, d) / size;
     void *object = NULL;
     if (exchange->object_from_managed(&x->managed, &object)) {
         deleted(&x->managed);
