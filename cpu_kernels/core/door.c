@@ -537,37 +537,31 @@ static PyObject *door_matmul(PyObject *self, PyObject *const *args, Py_ssize_t c
 
 /* --- torch's operator --- */
 
-/* Whether one of the functions returns what is true: somebody sees the calls of operators. -1: an exception. */
-static int is_observed(PyObject *observers)
+/* Whether one of the functions returns what is true; -1 with an exception. */
+static int any_true(PyObject *functions)
 {
-    for (Py_ssize_t i = 0; i < PyTuple_Size(observers); i++) {
-        PyObject *found = PyObject_CallNoArgs(PyTuple_GetItem(observers, i));
-        const int seen = found ? PyObject_IsTrue(found) : -1;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(functions); i++) {
+        PyObject *found = PyObject_CallNoArgs(PyTuple_GetItem(functions, i));
+        const int is_true = found ? PyObject_IsTrue(found) : -1;
         Py_XDECREF(found);
-        if (seen) return seen;
+        if (is_true) return is_true;
     }
     return 0;
 }
 
-/* operator(a, b): `self` is (observers, plain, dispatched). */
 static PyObject *operator_call(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    PyObject *observers = PyTuple_GetItem(self, 0), *plain = PyTuple_GetItem(self, 1);
-    if (PyTuple_Size(args) == 2 && !keywords) {
-        request r = {.a = PyTuple_GetItem(args, 0), .b = PyTuple_GetItem(args, 1), .kind_a = ROW_OR_MATRIX,
-                     .kind_b = COLUMN_OR_MATRIX, .narrow = 1, .factors = PLAIN_PRODUCT};
-        if (pysimd_is_tensor(r.a) && pysimd_is_tensor(r.b)) {
-            const int seen = is_observed(observers);
-            if (seen < 0) return NULL;
-            if (!seen) {
-                PyObject *result = multiply_tensors(&r);
-                if (result != Py_NotImplemented) return result;
-                Py_DECREF(result);
-                return PyObject_CallObject(plain, args);
-            }
-        }
-    }
-    return PyObject_Call(PyTuple_GetItem(self, 2), args, keywords);
+    PyObject *types = PyTuple_GetItem(self, 0), *observers = PyTuple_GetItem(self, 1),
+             *plain = PyTuple_GetItem(self, 2), *dispatched = PyTuple_GetItem(self, 3);
+    if (PyTuple_Size(args) != 2 || keywords) return PyObject_Call(dispatched, args, keywords);
+    request r = {.a = PyTuple_GetItem(args, 0), .b = PyTuple_GetItem(args, 1), .kind_a = ROW_OR_MATRIX,
+                 .kind_b = COLUMN_OR_MATRIX, .narrow = 1, .factors = PLAIN_PRODUCT};
+    const int other = !pysimd_type_in(r.a, types) || !pysimd_type_in(r.b, types), seen = other ? 1 : any_true(observers);
+    if (seen) return seen < 0 ? NULL : PyObject_CallObject(dispatched, args);
+    PyObject *result = product_of(&r);
+    if (result != Py_NotImplemented) return result;
+    Py_DECREF(result);
+    return PyObject_CallObject(plain, args);
 }
 
 static PyMethodDef operator_definition = {"matmul", (PyCFunction)(void *)operator_call, METH_VARARGS | METH_KEYWORDS,
@@ -576,6 +570,9 @@ static PyMethodDef operator_definition = {"matmul", (PyCFunction)(void *)operato
 static PyObject *door_operator(PyObject *self, PyObject *args)
 {
     (void)self;
+    PyObject *types, *observers, *plain, *dispatched;
+    if (!PyArg_ParseTuple(args, "O!O!OO", &PyTuple_Type, &types, &PyTuple_Type, &observers, &plain, &dispatched))
+        return NULL;
     return PyCFunction_NewEx(&operator_definition, args, NULL);
 }
 
@@ -820,7 +817,7 @@ static PyMethodDef functions[] = {
     {"start", door_start, METH_VARARGS, "start(kernels, dtypes)"},
     {"set_limits", door_set_limits, METH_VARARGS, "set_limits(threads, thread_ns, wake_ns, gil_ns, stream_bytes)"},
     {"take_tensors", door_take_tensors, METH_VARARGS, "take_tensors(types, exchange_api)"},
-    {"operator", door_operator, METH_VARARGS, "operator(observers, plain, dispatched)"},
+    {"operator", door_operator, METH_VARARGS, "operator(types, observers, plain, dispatched)"},
     {"c_api", door_c_api, METH_NOARGS, "the capsule pysimd._c_api: see include/pysimd_api.h"},
     {NULL, NULL, 0, NULL},
 };

@@ -30,13 +30,14 @@ int pysimd_tensors_take(PyObject *given, PyObject *capsule, int bfloat16)
     return 0;
 }
 
-int pysimd_is_tensor(PyObject *x)
+int pysimd_type_in(PyObject *x, PyObject *these)
 {
-    if (!exchange) return 0;
-    for (Py_ssize_t i = 0; i < PyTuple_Size(types); i++)
-        if ((PyObject *)Py_TYPE(x) == PyTuple_GetItem(types, i)) return 1;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(these); i++)
+        if ((PyObject *)Py_TYPE(x) == PyTuple_GetItem(these, i)) return 1;
     return 0;
 }
+
+int pysimd_is_tensor(PyObject *x) { return exchange && pysimd_type_in(x, types); }
 
 /* dtypes of DLPack and NumPy; bfloat16 has no fixed number. */
 static const struct {

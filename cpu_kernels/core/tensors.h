@@ -11,6 +11,9 @@ int pysimd_tensors_take(PyObject *types, PyObject *capsule, int bfloat16);
 
 int pysimd_is_tensor(PyObject *x);
 
+/* Whether the type of `x` is exactly one of a tuple. */
+int pysimd_type_in(PyObject *x, PyObject *types);
+
 /* A NumPy array on the memory of a tensor, which must outlive it. NULL without an exception for what Python must look
  * at: a tensor that requires gradients, is a negated view, has another dtype, or is not in the memory of the CPU. */
 PyObject *pysimd_tensor_view(PyObject *tensor);
