@@ -792,9 +792,9 @@ static PyObject *door_set_limits(PyObject *self, PyObject *args)
 static PyObject *door_take_tensors(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *types, *capsule;
-    if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &types, &capsule)) return NULL;
-    if (pysimd_tensors_take(types, capsule, type_numbers[BF16F32][0])) return NULL;
+    PyObject *types, *capsule, *forward_mode;
+    if (!PyArg_ParseTuple(args, "O!OO!", &PyTuple_Type, &types, &capsule, &PyDict_Type, &forward_mode)) return NULL;
+    if (pysimd_tensors_take(types, capsule, forward_mode, type_numbers[BF16F32][0])) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -816,7 +816,7 @@ static PyMethodDef functions[] = {
     {"streams", (PyCFunction)(void *)door_streams, METH_FASTCALL, "streams(a, b, out, kernel)"},
     {"start", door_start, METH_VARARGS, "start(kernels, dtypes)"},
     {"set_limits", door_set_limits, METH_VARARGS, "set_limits(threads, thread_ns, wake_ns, gil_ns, stream_bytes)"},
-    {"take_tensors", door_take_tensors, METH_VARARGS, "take_tensors(types, exchange_api)"},
+    {"take_tensors", door_take_tensors, METH_VARARGS, "take_tensors(types, exchange_api, forward_mode)"},
     {"operator", door_operator, METH_VARARGS, "operator(types, observers, plain, dispatched)"},
     {"c_api", door_c_api, METH_NOARGS, "the capsule pysimd._c_api: see include/pysimd_api.h"},
     {NULL, NULL, 0, NULL},

@@ -8,7 +8,7 @@
  *   start(kernels, dtypes)   kernels: dict of names and MicroKernel objects to rows of the table; dtypes: tuples
  *                            (types, a, b, c) of NumPy's type numbers
  *   set_limits(threads, thread_ns, wake_ns, gil_ns, stream_bytes)
- *   take_tensors(types, exchange_api)   matmul and gemm take tensors of these types from now on: tensors.h
+ *   take_tensors(types, exchange_api, forward_mode)   matmul and gemm take tensors of these types from now on: tensors.h
  *   matmul(a, b, out, kernel, threads)
  *   operator(types, observers, plain, dispatched)   a function of (a, b): their product, which has the type of 16-bit
  *                            operands, where both are of these types and no function of `observers` returns what is true;

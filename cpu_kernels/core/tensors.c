@@ -15,18 +15,20 @@
 
 static const dlpack_exchange *exchange;
 static PyObject *types; /* a tuple */
-static PyObject *requires_grad, *is_neg; /* the names of attributes */
+static PyObject *forward_mode; /* a dict: the names in torch.autograd.forward_ad */
+static PyObject *requires_grad, *is_neg, *current_level; /* the names of attributes */
 static int bfloat16_number;
 
-int pysimd_tensors_take(PyObject *given, PyObject *capsule, int bfloat16)
+int pysimd_tensors_take(PyObject *given, PyObject *capsule, PyObject *forward, int bfloat16)
 {
     const dlpack_exchange *found = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
     if (!found) return -1;
     if (found->version.major != DLPACK_MAJOR || !found->view_of_object || exchange) return 0; /* Python takes them */
     requires_grad = PyUnicode_InternFromString("requires_grad"), is_neg = PyUnicode_InternFromString("is_neg");
-    if (!requires_grad || !is_neg) return -1;
-    Py_INCREF(given);
-    types = given, bfloat16_number = bfloat16, exchange = found;
+    current_level = PyUnicode_InternFromString("_current_level");
+    if (!requires_grad || !is_neg || !current_level) return -1;
+    Py_INCREF(given), Py_INCREF(forward);
+    types = given, forward_mode = forward, bfloat16_number = bfloat16, exchange = found;
     return 0;
 }
 
@@ -69,9 +71,17 @@ static int is_false(PyObject *x, PyObject *name, int is_method)
     return found == Py_False;
 }
 
+/* Whether no tensor has a tangent: the level of forward-mode differentiation is -1 outside of it. */
+static int is_outside_forward_mode(void)
+{
+    PyObject *level = PyDict_GetItemWithError(forward_mode, current_level);
+    return !level || PyLong_AsLong(level) < 0;
+}
+
 PyObject *pysimd_tensor_view(PyObject *tensor)
 {
     dlpack_tensor x;
+    if (!is_outside_forward_mode()) return NULL;
     if (!is_false(tensor, requires_grad, 0) || !is_false(tensor, is_neg, 1)) return NULL;
     if (exchange->view_of_object(tensor, &x)) {
         PyErr_Clear();

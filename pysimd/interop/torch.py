@@ -265,6 +265,21 @@ _OTHER_KEYS = ~_raw(
 """Those of tensors that are not plain memory: views to be negated, fake and functional tensors, levels of vmap."""
 
 
+def _forward_level() -> int:
+    """The level of forward-mode differentiation; below 0 outside of it."""
+    return getattr(torch.autograd.forward_ad, "_current_level", -1)  # private to torch
+
+
+def _has_tangent(x) -> bool:
+    return _is_tensor(x) and torch.autograd.forward_ad.unpack_dual(x).tangent is not None
+
+
+def _refuse_tangents(given) -> None:
+    """Raise where the derivative of an operand would be lost."""
+    if any(_has_tangent(x) for x in given):
+        raise OptionError("pysimd has no forward-mode derivatives (torch.func.jvp): use torch.autograd.grad")
+
+
 class _Kept:
     """Keeps the kernel that is registered with it, as with a library."""
 
@@ -277,9 +292,13 @@ def _unless_recorded(run, recorded):
     returns to the dispatcher, which takes several times as long as a small product."""
 
     def call(keys, *given, **options):
-        if keys.raw_repr() & _OTHER_KEYS or (torch.is_grad_enabled() and torch._C._any_requires_grad(*given)):
+        if _forward_level() >= 0:
+            _refuse_tangents(given)
+        if torch.is_grad_enabled() and torch._C._any_requires_grad(*given):
+            if torch._C._are_functorch_transforms_active():
+                raise OptionError("pysimd has no gradients for torch.func.grad and vjp: use torch.autograd.grad")
             return recorded(keys, *given, **options)
-        return run(*given, **options)
+        return recorded(keys, *given, **options) if keys.raw_repr() & _OTHER_KEYS else run(*given, **options)
 
     return call
 
@@ -343,7 +362,7 @@ _CALL = replay.matmul_call(None)
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _EXCHANGE = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)  # torch 2.10 and later
 if _EXCHANGE is not None:
-    registry.implementation("cpu").door.take_tensors(_PLAIN, _EXCHANGE)
+    registry.implementation("cpu").door.take_tensors(_PLAIN, _EXCHANGE, vars(torch.autograd.forward_ad))
 _seen_by = _observers()
 if _seen_by is not None:
     _leave_dispatcher_out(_seen_by)
@@ -356,7 +375,8 @@ def _needs_operator(*given) -> bool:
     """Whether a call is recorded for gradients, or has a tensor that is not plain memory (DTensor, meta tensors)."""
     tensors = [x for x in given if _is_tensor(x)]
     recorded = torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
-    return recorded or not all(type(x) in _PLAIN and (x.is_cpu or x.is_cuda) for x in tensors)
+    differentiated = _forward_level() >= 0 and any(_has_tangent(x) for x in tensors)
+    return recorded or differentiated or not all(type(x) in _PLAIN and (x.is_cpu or x.is_cuda) for x in tensors)
 
 
 def _is_tensor(x) -> bool:
