@@ -44,6 +44,7 @@ _RESULTS = {
 }
 _NARROW = (torch.float16, torch.bfloat16)
 _WIDE = (torch.float32, torch.float64)
+_FLOATS = (*_WIDE, *_NARROW)
 
 
 def _result_dtype(a, b, dtype):
@@ -339,9 +340,11 @@ def _dispatched(*given, **options):
 
 def _plain(a, b):
     """The product of tensors that nobody observes and that are not on the CPU, or do not fit. On a GPU the dispatcher
-    is left out for float32 and float64 where the kernel is known from a call before."""
-    wide = a.dtype in _WIDE and b.dtype is a.dtype
-    result = replay.replayed(a, b, None, None, _CALL) if wide else None
+    is left out where the kernel is known from a call before."""
+    result = None
+    if a.is_cuda and a.dtype is b.dtype and a.dtype in _FLOATS:
+        out = a.new_empty(_shape(a.shape, b.shape, False)) if a.dtype is torch.bfloat16 else None
+        result = replay.replayed(a, b, None, out, _CALL)
     return _dispatched(a, b) if result is None else result
 
 
