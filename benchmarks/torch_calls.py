@@ -40,7 +40,7 @@ def callable_object(call):
 def parts(options) -> dict[str, float]:
     """Microseconds of what calls for one 4x4 consist of, on the CPU."""
     a, b, out = (torch.randn(1, 4, 4) for _ in range(3))
-    library, empty = empty_kernel()
+    _library, empty = empty_kernel()
     door, seen_by = registry.implementation("cpu").door, interop._observers()
     unasked, asked = (door.operator((torch.Tensor,), x, None, None) for x in ((), seen_by))
     calls = {
