@@ -1,4 +1,4 @@
-"""The copies of gpu_kernels/micro/batched_mma.cu to and from shared memory, compiled for the host. Needs no GPU."""
+"""The copies of batched_mma.cu to and from shared memory, compiled for the host. Needs no GPU."""
 
 import re
 import shutil
@@ -23,13 +23,16 @@ def between(text, begin, end):
 
 def kernel_text():
     """What has no instruction of a GPU in it; cp.async of 4 and 8 bytes is memcpy."""
-    shared = sources.read("gpu_kernels/micro/batched.cuh")
-    kernel = sources.read("gpu_kernels/micro/batched_mma.cu")
+    batched, uneven_rows, operand, result = (
+        sources.read(f"gpu_kernels/micro/{name}.cuh")
+        for name in ("batched", "uneven_rows", "shared_operand", "staged_result")
+    )
     parts = [
-        between(shared, "/* How a batch of an operand lies", "/* The shared memory of a block"),
-        between(shared, "/* Applies `one` to", "/* One element; asynchronous"),
-        between(kernel, "/* An operand of R x K", "/* --- fragments from shared"),
-        between(kernel, "/* C of all products of a block", "/* Epilogue through shared memory"),
+        between(batched, "/* How a batch of an operand lies", "/* The shared memory of a block"),
+        between(batched, "/* Applies `one` to", "/* One element; asynchronous"),
+        uneven_rows.partition('#include "call.cuh"')[2],
+        operand.partition('#include "uneven_rows.cuh"')[2],
+        between(result, "/* C of all products of a block", "/* Epilogue through shared memory"),
     ]
     text, count = ASYNCHRONOUS.subn(r"memcpy(\1, from + x, PIECE);", "\n".join(parts))
     assert count == 1
