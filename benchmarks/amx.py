@@ -2,12 +2,13 @@
 
 GFLOP/s (GOP/s) of a tile on panels of several lengths and of its multiply-adds on registers alone; of n x n x n
 products by AMX, by the AVX-512 kernel of the same types, and by PyTorch, whose result has the same size or half of it
-(bf16); and nanoseconds of small products, one and 64 in a call, by both kernels, with the one that matmul takes. All
-sides multiply into a result that exists. Rounds are interleaved. Neighbours of a virtual machine share the unit, so of
-a product the medians, the best, and the median over the rounds of the ratio to each peer are recorded; of small
-products the best.
+(bf16), and by AMX and PyTorch on several threads; and nanoseconds of small products, one and 64 in a call, by both
+kernels, with the one that matmul takes. All sides multiply into a result that exists. Rounds are interleaved.
+Neighbours of a virtual machine share the unit, so of a product the medians, the best, and the median over the rounds of
+the ratio to each peer are recorded; of small products the best.
 
-``taskset -c 3 python benchmarks/amx.py --out benchmarks/results/amx_intel.json``
+``OMP_NUM_THREADS=1 taskset -c 3 python benchmarks/amx.py --out benchmarks/results/amx_intel.json``
+and after it ``python benchmarks/amx.py --threads 16 --out benchmarks/results/amx_threads_intel.json``
 """
 
 from __future__ import annotations
@@ -32,12 +33,13 @@ AVX512 = {
     "u8i8i32": "avx512vnni_u8i8i32_outer_14x32",
 }
 SIZES = (256, 512, 1024, 2048)
+SIZES_OF_THREADS = (512, 1024, 2048, 4096)
 SIDES = (4, 8, 16, 24, 32, 48, 64)
 LENGTHS = (256, 512, 1024, 2048, 4096)
 NARROW = ((2, 4, 8, 16), (64, 256, 1024), (64, 256, 1024))
 SAMPLE_S = 4e-3
-PAUSE_S = 0.12
-FEWEST, MOST, SECONDS = 9, 61, 1.5
+PAUSE_S = 0.03
+FEWEST, MOST, SECONDS = 9, 61, 0.5
 """Rounds of a product: as many as take so long, within bounds."""
 
 
@@ -94,7 +96,7 @@ def torch_product(types: str, a, b, threads: int):
 def square(types: str, size: int, threads: int) -> dict:
     a, b = operands(types, size, size, size)
     out = pysimd.matmul(a, b)
-    names = {"amx": f"amx_{types}_outer_32x32", "avx512": AVX512[types]}
+    names = {"amx": f"amx_{types}_outer_32x32"} | ({} if threads > 1 else {"avx512": AVX512[types]})
     runs = {
         side: (lambda name=name: pysimd.matmul(a, b, out=out, kernel=name, threads=threads))
         for side, name in names.items()
@@ -120,7 +122,7 @@ def square(types: str, size: int, threads: int) -> dict:
 
 
 def tile(types: str, k: int) -> dict:
-    speed = tile_speed(pysimd.kernel(f"amx_{types}_outer_32x32"), k=k, rounds=201, seconds=0.1)
+    speed = tile_speed(pysimd.kernel(f"amx_{types}_outer_32x32"), k=k, rounds=101, seconds=0.05)
     return {
         "types": types,
         "k": k,
@@ -147,8 +149,7 @@ def small(types: str, m: int, n: int, k: int, batch: int) -> dict:
 
 def main() -> None:
     parser = record.parser(__doc__)
-    parser.add_argument("--threads", type=int, nargs="+", default=[1])
-    parser.add_argument("--squares-only", action="store_true", help="no tile and no small products")
+    parser.add_argument("--threads", type=int, default=1, help="if more than one: large products alone")
     options = parser.parse_args()
     machine = record.cpu()
     try:
@@ -157,21 +158,21 @@ def main() -> None:
         machine["torch"] = torch.__version__
     except ImportError:
         record.progress("PyTorch is not installed: it is not measured")
-    tiles, rows, products = [], [], []
-    for types in AVX512:
-        if not options.squares_only:
-            for k in LENGTHS:
-                tiles.append(tile(types, k))
-                record.progress(tiles[-1])
-        for size, threads in itertools.product(SIZES, options.threads):
-            rows.append(square(types, size, threads))
-            record.progress(rows[-1])
-    if not options.squares_only:
-        for types in AVX512:
-            for m, n, k in [*itertools.product(SIDES, repeat=3), *itertools.product(*NARROW)]:
-                batches = (1, 64) if m * n * k <= 64**3 else (1,)
-                products += [small(types, m, n, k, batch) for batch in batches]
-    record.write(machine, options.out, tiles=tiles, squares=rows, small=products)
+    threads, found = options.threads, {"squares": []}
+    for types, size in itertools.product(AVX512, SIZES if threads == 1 else SIZES_OF_THREADS):
+        if threads == 1 or types != "u8i8i32":
+            found["squares"].append(square(types, size, threads))
+            record.progress(found["squares"][-1])
+    if threads == 1:
+        found["tiles"] = [tile(types, k) for types in AVX512 for k in LENGTHS]
+        record.progress(*found["tiles"])
+        shapes = [*itertools.product(SIDES, repeat=3), *itertools.product(*NARROW)]
+        found["small"] = [
+            small(types, m, n, k, batch)
+            for types, (m, n, k) in itertools.product(AVX512, shapes)
+            for batch in ((1, 64) if m * n * k <= 64**3 else (1,))
+        ]
+    record.write(machine, options.out, **found)
 
 
 if __name__ == "__main__":

@@ -356,7 +356,7 @@ INLINE void pack_rows(const int offset, const pysimd_kernel *kernel, int64_t m, 
     const int size = pysimd_element_sizes[kernel->types].a;
     const int64_t ld = pysimd_panel_of_a(kernel, m, k).rs, end = padded(kernel, k);
 #ifdef __SSE2__
-    if (cs == 1 && rs == k && k > 0) {
+    if (cs == 1 && rs == k && k > 0 && (offset || ld != k)) { /* otherwise the rows are one piece of memory */
         const int64_t done = pack_adjacent_rows(offset, m, k * size, a, to, ld * size, end);
         m -= done, a += done * k * size, to += done * ld * size;
     }

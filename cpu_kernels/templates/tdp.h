@@ -7,19 +7,25 @@
  * second pass over C. A configuration takes as long as three steps: a call of the batch function has two at most, and
  * none if the call before had the same shape (PYSIMD_CONFIGURED).
  *
- * While a tile is stored no multiply-add runs: for 15 cycles if C is in L1 and its rows are in one cache line each, for 50
- * if they are in two; and to load C into the accumulators takes as long again. So the products of a batch are stored to a
- * buffer, and vector instructions take them from there to C between the multiply-adds of the next product. What is left
- * is the store to the buffer: with 8 steps a tile runs at 90 % of its multiply-adds alone, with 4 at 82 %.
+ * The store of a tile takes as long as a multiply-add and delays those into its register. So each accumulator is
+ * stored right before the next product's first multiply-add into it, while those of the other three run. C = A B is
+ * stored to C itself, whose lines are prefetched to L1 during the product. C += A B is stored to a buffer, and vector
+ * instructions add it to C between the later multiply-adds of the next product.
  *
- * Tried on the same Xeon: four orders of the loads in a step, one of them a step ahead (no difference: without C each is
- * at 100 % of the multiply-adds); panels stored as tiles of 1 KiB (2 to 4 % more with A from L2, nothing with A in L1);
- * prefetching the next panel, or the tiles two steps ahead, into L1 (0.7 to 1.0 times as fast).
+ * Measured on a Xeon, one core: a line comes from L2 in 1.6 to 2 cycles, and a modified one takes 4 to 5. So the panel
+ * of B and the part of C of 8 steps, 256 and 64 lines, take 670 to 830 cycles, the 32 multiply-adds 512: a row of tiles
+ * reaches 71 % of those, 86 to 90 % if C is not written, and 96 % if besides all tiles take the same panel of B.
+ *
+ * Tried there: loading the tiles a step ahead, and other orders of the loads (no difference); panels stored as tiles of
+ * 1 KiB (2 to 8 % more); prefetching the next panel, or the tiles two and four steps ahead, into L1 (0.7 to 1.04 times
+ * as fast); two to eight panels of A for each of B (no difference). All four accumulators stored at the end of a
+ * product, to the buffer, and from there to C: 256 x 256 x 256 took 1.17 times as long in bfloat16, 1.39 times in int8.
  */
 
 enum {
     MR = 2 * TILE_ROWS, NR = 2 * TILE_ROWS, ELEM_C_BYTES = 4, TILE_COLUMN_BYTES = TILE_ROWS * ELEM_C_BYTES,
     LINE = 64,
+    STEPS_IN_L1 = 11,        /* whose tiles are in L1 together, 4 KiB each */
     WRITTEN_BEHIND = 4,      /* steps of a product, at least, between which that before is written to C */
     DEPTH = 4 * TILE_GROUPS, /* groups of A that are copied at a time where they are not adjacent: whole steps */
 };
@@ -36,6 +42,7 @@ typedef struct {
 } operands;
 
 typedef enum { NEITHER, OF_A, OF_B } operand;
+enum { TO_L2 = 2, TO_L1 = 3 };
 
 /* Tiles 0 to 3 are C, 4 and 5 A, 6 and 7 B. Those that are not used have no rows. */
 INLINE tile_config config_of(int64_t m, int64_t n, int64_t groups)
@@ -63,21 +70,44 @@ INLINE tile_config config_of(int64_t m, int64_t n, int64_t groups)
             TILE_LOAD(TILE, FROM, STRIDE);                                                                             \
     } while (0)
 
-/* A step of P x Q tiles; `once`: the operand whose tiles are not loaded again. */
-INLINE void step(const int P, const int Q, const operand once, const char *a, int64_t rs_a, const char *b, int64_t rs_b)
+/* A product whose accumulators are not in C yet; c is NULL if there is none. */
+typedef struct {
+    char *c;
+    int64_t rs_c;
+} unstored;
+
+/* The first step of a product zeroes the accumulators. Those of the product before are stored first: each right before
+ * the multiply-add that needs its register, while the others still run. */
+#define RENEW(TILE, ROW, COLUMN)                                                                                       \
+    do {                                                                                                               \
+        if (!first) break;                                                                                             \
+        const int64_t offset = (ROW) * TILE_ROWS * before.rs_c + (COLUMN) * TILE_COLUMN_BYTES;                         \
+        if (before.c) TILE_STORE(TILE, before.c + offset, before.rs_c);                                                \
+        TILE_ZERO(TILE);                                                                                               \
+    } while (0)
+
+/* A step of P x Q tiles, the `first` of a product or not; `once`: the operand whose tiles are not loaded again. */
+INLINE void step(const int P, const int Q, const operand once, const int first, unstored before, const char *a,
+                 int64_t rs_a, const char *b, int64_t rs_b)
 {
     LOAD(once == OF_A, 4, a, rs_a);
     LOAD(once == OF_B, 6, b, rs_b);
+    RENEW(0, 0, 0);
     TILE_MULTIPLY(TDP, 0, 4, 6);
     if (Q > 1) {
         LOAD(once == OF_B, 7, b + TILE_COLUMN_BYTES, rs_b);
+        RENEW(1, 0, 1);
         TILE_MULTIPLY(TDP, 1, 4, 7);
     }
     if (P > 1) {
         LOAD(once == OF_A, 5, a + TILE_ROWS * rs_a, rs_a);
+        RENEW(2, 1, 0);
         TILE_MULTIPLY(TDP, 2, 5, 6);
     }
-    if (P > 1 && Q > 1) TILE_MULTIPLY(TDP, 3, 5, 7);
+    if (P > 1 && Q > 1) {
+        RENEW(3, 1, 1);
+        TILE_MULTIPLY(TDP, 3, 5, 7);
+    }
 }
 
 /* The accumulators of a product, and what of them is not in C yet: rows from `row` on.
@@ -129,12 +159,12 @@ INLINE void write_rows(unwritten *u, int64_t count, int adds)
 }
 
 /* The end of each row of the last product, `shift` bytes in the line behind its whole ones. */
-INLINE void write_ends(unwritten *u, int adds)
+INLINE void write_ends(unwritten *u)
 {
     if (!u->shift) return;
     u->row = 0, u->c += 2 * LINE;
     u->left = (__mmask16)first_columns(u->shift / ELEM_C_BYTES), u->right = 0;
-    write_rows(u, MR, adds);
+    write_rows(u, MR, 1);
 }
 
 INLINE void store_tiles(const int P, const int Q, char *c, int64_t rs_c)
@@ -146,63 +176,82 @@ INLINE void store_tiles(const int P, const int Q, char *c, int64_t rs_c)
     if (P > 1 && Q > 1) TILE_STORE(3, lower + TILE_COLUMN_BYTES, rs_c);
 }
 
-/* The rows of C of a product that are written `count` a step: to L2, while the product is multiplied. Prefetched to L1,
- * and all at once, they delay the loads of tiles; not prefetched, products larger than L2 took twice as long. */
-INLINE const char *prefetch_rows(const char *c, int64_t rs_c, int64_t count)
+/* The rows of C of a product, `count` a step, to L1 or L2. */
+INLINE const char *prefetch_rows(const int locality, const char *c, int64_t rs_c, int64_t count)
 {
-    enum { TO_L2 = 2 };
     for (; count > 0; count--, c += rs_c) {
-        __builtin_prefetch(c, 0, TO_L2);
-        __builtin_prefetch(c + LINE, 0, TO_L2);
-        __builtin_prefetch(c + NR * ELEM_C_BYTES - 1, 0, TO_L2); /* rows that start within a line end in a third */
+        __builtin_prefetch(c, 0, locality);
+        __builtin_prefetch(c + LINE, 0, locality);
+        if (locality == TO_L2) __builtin_prefetch(c + NR * ELEM_C_BYTES - 1, 0, locality); /* of rows within a line */
     }
     return c;
 }
 
-/* P x Q tiles of C, for each product of the batch; P, Q, `once` and `behind` are constants. `behind`: each product is
- * written to C while the next is multiplied. The sums start from 0 and are added to C, in every shape and by every route:
- * so the bits of an element depend on its row, its column and k alone. */
-INLINE void multiply(const int P, const int Q, const operand once, const int behind, const operands *x, int64_t steps,
-                     int adds)
+/* C = A B: P x Q tiles for each product of the batch; P, Q and `once` are constants. */
+INLINE void multiply(const int P, const int Q, const operand once, const operands *x, int64_t steps)
 {
     const char *a = x->a, *b = x->b;
-    char *c = x->c;
     const int64_t rs_a = x->rs_a, rs_b = x->rs_b, rs_c = x->rs_c, rows_a_step = (MR + steps - 1) / steps;
-    const int64_t shift = behind ? shift_of(x) : 0;
-    unwritten before;
-    start_unwritten(&before, x, shift);
-    for (int64_t i = 0; i < x->batch; i++, a += x->bs_a, b += x->bs_b, c += x->bs_c) {
-        const char *a0 = a, *p = b, *ahead = c;
-        TILE_ZERO(0);
-        if (Q > 1) TILE_ZERO(1);
-        if (P > 1) TILE_ZERO(2);
-        if (P > 1 && Q > 1) TILE_ZERO(3);
-        for (int64_t s = steps; s > 0; s--) {
-            step(P, Q, once, a0, rs_a, p, rs_b);
+    unstored before = {NULL, rs_c};
+    for (int64_t i = 0; i < x->batch; i++, a += x->bs_a, b += x->bs_b) {
+        const char *a0 = a, *p = b, *ahead = x->c + i * x->bs_c;
+        step(P, Q, once, 1, before, a0, rs_a, p, rs_b);
+        for (int64_t s = 1;; s++) {
+            if (P > 1 && Q > 1) ahead = prefetch_rows(TO_L1, ahead, rs_c, rows_a_step);
+            if (s == steps) break;
             a0 += TILE_ROW_BYTES, p += TILE_GROUPS * rs_b;
-            if (behind) {
-                write_rows(&before, rows_a_step, adds);
-                ahead = prefetch_rows(ahead, rs_c, rows_a_step);
-            }
+            step(P, Q, once, 0, before, a0, rs_a, p, rs_b);
         }
-        if (!behind && !adds) {
-            store_tiles(P, Q, c, rs_c);
-            continue;
-        }
-        store_tiles(P, Q, before.sums[0] + LINE, sizeof before.sums[0]);
-        if (shift && i > 0) before.left = (__mmask16)first_columns(TILE_ROWS);
-        before.row = 0, before.rows = x->m, before.c = c - shift;
-        if (!behind) write_rows(&before, MR, adds);
+        before.c = x->c + i * x->bs_c;
     }
-    if (behind) write_rows(&before, MR, adds), write_ends(&before, adds);
+    store_tiles(P, Q, before.c, rs_c);
 }
 
-/* Whether each cache line of an operand is loaded once, by rows that start on one: it would evict the other from L1. Of
- * rows that do not, each line is loaded twice, and from L2 if the first load has left it there: that took twice as
- * long. */
-INLINE int loads_once(const void *from, int64_t rs, int64_t bs)
+/* What is in the buffer now: the sums of product `i`. */
+INLINE void take(unwritten *u, const operands *x, int64_t i)
 {
-    return bs != 0 && ((uintptr_t)from | (uintptr_t)rs | (uintptr_t)bs) % LINE == 0;
+    u->row = 0, u->rows = x->m, u->c = x->c + i * x->bs_c - u->shift;
+    if (u->shift && i > 0) u->left = (__mmask16)first_columns(TILE_ROWS);
+}
+
+/* C += A B. `behind`, a constant: each product is added to C while the next is multiplied. The sums start from 0 and
+ * are added to C, in every shape and by every route: so the bits of an element depend on its row, its column and k
+ * alone. */
+INLINE void multiply_and_add(const int P, const int Q, const operand once, const int behind, const operands *x,
+                             int64_t steps)
+{
+    const char *a = x->a, *b = x->b;
+    const int64_t rs_a = x->rs_a, rs_b = x->rs_b, rs_c = x->rs_c;
+    const int64_t rows_a_step = behind ? (MR + steps - 2) / (steps - 1) : MR;
+    unwritten u;
+    start_unwritten(&u, x, behind ? shift_of(x) : 0);
+    const unstored none = {NULL, 0}, buffer = {u.sums[0] + LINE, sizeof u.sums[0]};
+    for (int64_t i = 0; i < x->batch; i++, a += x->bs_a, b += x->bs_b) {
+        const char *a0 = a, *p = b, *ahead = x->c + i * x->bs_c;
+        step(P, Q, once, 1, behind && i > 0 ? buffer : none, a0, rs_a, p, rs_b);
+        if (behind && i > 0) take(&u, x, i - 1);
+        for (int64_t s = 1; s < steps; s++) {
+            a0 += TILE_ROW_BYTES, p += TILE_GROUPS * rs_b;
+            step(P, Q, once, 0, none, a0, rs_a, p, rs_b);
+            if (behind) {
+                write_rows(&u, rows_a_step, 1);
+                ahead = prefetch_rows(TO_L2, ahead, rs_c, rows_a_step);
+            }
+        }
+        if (behind && i + 1 < x->batch) continue;
+        store_tiles(P, Q, buffer.c, buffer.rs_c);
+        take(&u, x, i);
+        write_rows(&u, MR, 1);
+    }
+    if (behind) write_ends(&u);
+}
+
+/* Whether each cache line of an operand is loaded once before it leaves L1, by rows that start on one: it would evict
+ * the other operand. Of rows that do not, each line is loaded twice, and from L2 if the first load has left it there:
+ * that took twice as long. */
+INLINE int loads_once(const void *from, int64_t rs, int64_t bs, int64_t steps)
+{
+    return (bs != 0 || steps > STEPS_IN_L1) && ((uintptr_t)from | (uintptr_t)rs | (uintptr_t)bs) % LINE == 0;
 }
 
 INLINE void pass(const int P, const int Q, const int behind, const operands *x, int64_t steps, int64_t groups, int adds,
@@ -212,12 +261,18 @@ INLINE void pass(const int P, const int Q, const int behind, const operands *x, 
         const tile_config config = config_of(x->m, x->n, groups);
         TILE_CONFIGURE(config);
     }
-    if (behind && loads_once(x->b, x->rs_b, x->bs_b))
-        multiply(P, Q, OF_B, behind, x, steps, adds);
-    else if (behind && loads_once(x->a, x->rs_a, x->bs_a))
-        multiply(P, Q, OF_A, behind, x, steps, adds);
+    const operand once = !behind                               ? NEITHER
+                         : loads_once(x->b, x->rs_b, x->bs_b, steps) ? OF_B
+                         : loads_once(x->a, x->rs_a, x->bs_a, steps) ? OF_A
+                                                              : NEITHER;
+#define BY(ONCE) adds ? multiply_and_add(P, Q, ONCE, behind, x, steps) : multiply(P, Q, ONCE, x, steps)
+    if (once == OF_B)
+        BY(OF_B);
+    else if (once == OF_A)
+        BY(OF_A);
     else
-        multiply(P, Q, NEITHER, behind, x, steps, adds);
+        BY(NEITHER);
+#undef BY
 }
 
 /* k > 0 groups; `single`: the batch has one product. */
@@ -258,6 +313,7 @@ static void multiply_copies(const operands *x, int64_t i, int64_t cs, int64_t fi
                             int adds)
 {
     _Alignas(LINE) char rows[MR][DEPTH * GROUP_BYTES] = {0};
+    const unstored none = {NULL, 0};
     unwritten u;
     const char *a = x->a + i * x->bs_a, *b = x->b + i * x->bs_b + first * x->rs_b;
     const tile_config config = config_of(MR, x->n, groups);
@@ -269,9 +325,9 @@ static void multiply_copies(const operands *x, int64_t i, int64_t cs, int64_t fi
                 memcpy(&rows[r][q * GROUP_BYTES], a + r * x->rs_a + (p + q) * cs, GROUP_BYTES);
         for (int64_t q = 0; q < depth; q += TILE_GROUPS, b += TILE_GROUPS * x->rs_b)
             if (x->n > TILE_ROWS)
-                step(2, 2, NEITHER, rows[0] + q * GROUP_BYTES, sizeof rows[0], b, x->rs_b);
+                step(2, 2, NEITHER, 0, none, rows[0] + q * GROUP_BYTES, sizeof rows[0], b, x->rs_b);
             else
-                step(2, 1, NEITHER, rows[0] + q * GROUP_BYTES, sizeof rows[0], b, x->rs_b);
+                step(2, 1, NEITHER, 0, none, rows[0] + q * GROUP_BYTES, sizeof rows[0], b, x->rs_b);
     }
     start_unwritten(&u, x, 0);
     if (x->n > TILE_ROWS)

@@ -6,7 +6,8 @@
  * per 32 k  4 tdpbf16ps  4 tileloadd; those of B have a hint in a row of tiles
  * ratio     32*32 / (32+32) = 16.00 multiply-adds per element loaded; inner product 0.50;
  *           4 / 4 = 1.00 multiply-add instructions per load instruction
- * bound     a multiply-add takes 16 cycles, a load from L1 8 and from L2 26
+ * bound     a multiply-add takes 16 cycles, a load from L1 8 and from L2 26; L2 is the bound
+ *           of a row of tiles, the stores of C that of a short one: see tdp.h
  * rounding  of 32 k, the even and the odd are each added by fma from 0, then both to the
  *           sum, which starts from 0 and is added to C at the end; denormals are zero
  * needs     AVX-512 F BW DQ VL, AMX TILE INT8 BF16
