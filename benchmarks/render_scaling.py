@@ -133,7 +133,9 @@ def torch_calls(title: str, said: str, document: dict[str, Any]) -> list[str]:
 
 def torch_calls_on_cpu(document: dict[str, Any]) -> list[str]:
     said = f"Microseconds a call on one thread; recorded: an operand requires gradients. {machine(document)}"
-    return torch_calls("torch's CPU tensors", said, document)
+    lines = [[part, f"{us:.2f}"] for part, us in document["parts_us"].items()]
+    made_of = ["", "What such a call consists of, for one 4x4 of float32:", "", *record.table(["call", "us"], lines)]
+    return [*torch_calls("torch's CPU tensors", said, document), *made_of]
 
 
 def torch_calls_on_gpu(document: dict[str, Any]) -> list[str]:

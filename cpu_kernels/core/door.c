@@ -136,6 +136,7 @@ typedef struct {
     const pysimd_kernel *kernel; /* NULL: the one that dispatch takes */
     int tile;                    /* a and b have the kernel's own rows and columns */
     int threads;                 /* 0: by the estimate */
+    int narrow;                  /* without `out`, the result of 16-bit operands has their type */
     pysimd_factors factors;
 } request;
 
@@ -170,9 +171,9 @@ static int find_types(const request *r, plan *p)
 static int find_result_type(const request *r, const plan *p)
 {
     const int bits = p->types == F16F32 || p->types == BF16F32, own = type_number(&p->a);
-    const int asked = bits && r->out && !r->tile && PyArray_CheckExact(r->out) &&
-                      PyArray_TYPE((PyArrayObject *)r->out) == own;
-    return asked ? own : type_numbers[p->types][2];
+    const int by_out = r->out && !r->tile && PyArray_CheckExact(r->out) &&
+                       PyArray_TYPE((PyArrayObject *)r->out) == own;
+    return bits && (r->narrow || by_out) ? own : type_numbers[p->types][2];
 }
 
 static int is_narrow(const plan *p) { return p->result_type != type_numbers[p->types][2]; }
@@ -510,6 +511,8 @@ static PyObject *product_of(const request *r) { return pysimd_is_tensor(r->a) ? 
 
 /* --- the functions of the module --- */
 
+static const pysimd_factors PLAIN_PRODUCT = {.alpha = 1};
+
 /* 1 for None or a positive Python int, 0 for anything else. */
 static int threads_of(PyObject *given, int *threads)
 {
@@ -523,8 +526,6 @@ static int threads_of(PyObject *given, int *threads)
     return overflow >= 0;
 }
 
-static const pysimd_factors PLAIN_PRODUCT = {.alpha = 1};
-
 static PyObject *door_matmul(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     (void)self, (void)count;
@@ -532,6 +533,47 @@ static PyObject *door_matmul(PyObject *self, PyObject *const *args, Py_ssize_t c
                  .kind_b = COLUMN_OR_MATRIX, .factors = PLAIN_PRODUCT};
     if (!row_of(args[3], &r.kernel) || !threads_of(args[4], &r.threads)) return not_implemented();
     return product_of(&r);
+}
+
+/* --- torch's operator --- */
+
+/* Whether one of the functions returns what is true; -1 with an exception. */
+static int any_true(PyObject *functions)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_Size(functions); i++) {
+        PyObject *found = PyObject_CallNoArgs(PyTuple_GetItem(functions, i));
+        const int is_true = found ? PyObject_IsTrue(found) : -1;
+        Py_XDECREF(found);
+        if (is_true) return is_true;
+    }
+    return 0;
+}
+
+static PyObject *operator_call(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    PyObject *types = PyTuple_GetItem(self, 0), *observers = PyTuple_GetItem(self, 1),
+             *plain = PyTuple_GetItem(self, 2), *dispatched = PyTuple_GetItem(self, 3);
+    if (PyTuple_Size(args) != 2 || keywords) return PyObject_Call(dispatched, args, keywords);
+    request r = {.a = PyTuple_GetItem(args, 0), .b = PyTuple_GetItem(args, 1), .kind_a = ROW_OR_MATRIX,
+                 .kind_b = COLUMN_OR_MATRIX, .narrow = 1, .factors = PLAIN_PRODUCT};
+    const int other = !pysimd_type_in(r.a, types) || !pysimd_type_in(r.b, types), seen = other ? 1 : any_true(observers);
+    if (seen) return seen < 0 ? NULL : PyObject_CallObject(dispatched, args);
+    PyObject *result = product_of(&r);
+    if (result != Py_NotImplemented) return result;
+    Py_DECREF(result);
+    return PyObject_CallObject(plain, args);
+}
+
+static PyMethodDef operator_definition = {"matmul", (PyCFunction)(void *)operator_call, METH_VARARGS | METH_KEYWORDS,
+                                          "matmul(a, b, *, dtype=None)"};
+
+static PyObject *door_operator(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject *types, *observers, *plain, *dispatched;
+    if (!PyArg_ParseTuple(args, "O!O!OO", &PyTuple_Type, &types, &PyTuple_Type, &observers, &plain, &dispatched))
+        return NULL;
+    return PyCFunction_NewEx(&operator_definition, args, NULL);
 }
 
 /* A factor: any Python float or int. */
@@ -750,9 +792,9 @@ static PyObject *door_set_limits(PyObject *self, PyObject *args)
 static PyObject *door_take_tensors(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *types, *capsule;
-    if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &types, &capsule)) return NULL;
-    if (pysimd_tensors_take(types, capsule, type_numbers[BF16F32][0])) return NULL;
+    PyObject *types, *capsule, *forward_mode;
+    if (!PyArg_ParseTuple(args, "O!OO!", &PyTuple_Type, &types, &capsule, &PyDict_Type, &forward_mode)) return NULL;
+    if (pysimd_tensors_take(types, capsule, forward_mode, type_numbers[BF16F32][0])) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -774,7 +816,8 @@ static PyMethodDef functions[] = {
     {"streams", (PyCFunction)(void *)door_streams, METH_FASTCALL, "streams(a, b, out, kernel)"},
     {"start", door_start, METH_VARARGS, "start(kernels, dtypes)"},
     {"set_limits", door_set_limits, METH_VARARGS, "set_limits(threads, thread_ns, wake_ns, gil_ns, stream_bytes)"},
-    {"take_tensors", door_take_tensors, METH_VARARGS, "take_tensors(types, exchange_api)"},
+    {"take_tensors", door_take_tensors, METH_VARARGS, "take_tensors(types, exchange_api, forward_mode)"},
+    {"operator", door_operator, METH_VARARGS, "operator(types, observers, plain, dispatched)"},
     {"c_api", door_c_api, METH_NOARGS, "the capsule pysimd._c_api: see include/pysimd_api.h"},
     {NULL, NULL, 0, NULL},
 };

@@ -73,6 +73,10 @@ static void narrow_row(const pysimd_scaling *s, int64_t n, const char *x, int64_
 {
     float sums[PIECE], added[PIECE];
     uint16_t halves[PIECE];
+    if (!c && s->factors.alpha == 1 && step_x == sizeof *sums && step_to == sizeof *halves) {
+        s->narrow(n, (const float *)x, to); /* nothing but the rounding */
+        return;
+    }
     for (int64_t count; n > 0; n -= count, x += count * step_x, c += c ? count * step_c : 0, to += count * step_to) {
         count = n < PIECE ? n : PIECE;
         if (c) s->widen(count, adjacent(count, c, step_c, halves), added);

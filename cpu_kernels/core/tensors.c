@@ -15,28 +15,31 @@
 
 static const dlpack_exchange *exchange;
 static PyObject *types; /* a tuple */
-static PyObject *requires_grad, *is_neg; /* the names of attributes */
+static PyObject *forward_mode; /* a dict: the names in torch.autograd.forward_ad */
+static PyObject *requires_grad, *is_neg, *current_level; /* the names of attributes */
 static int bfloat16_number;
 
-int pysimd_tensors_take(PyObject *given, PyObject *capsule, int bfloat16)
+int pysimd_tensors_take(PyObject *given, PyObject *capsule, PyObject *forward, int bfloat16)
 {
     const dlpack_exchange *found = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
     if (!found) return -1;
     if (found->version.major != DLPACK_MAJOR || !found->view_of_object || exchange) return 0; /* Python takes them */
     requires_grad = PyUnicode_InternFromString("requires_grad"), is_neg = PyUnicode_InternFromString("is_neg");
-    if (!requires_grad || !is_neg) return -1;
-    Py_INCREF(given);
-    types = given, bfloat16_number = bfloat16, exchange = found;
+    current_level = PyUnicode_InternFromString("_current_level");
+    if (!requires_grad || !is_neg || !current_level) return -1;
+    Py_INCREF(given), Py_INCREF(forward);
+    types = given, forward_mode = forward, bfloat16_number = bfloat16, exchange = found;
     return 0;
 }
 
-int pysimd_is_tensor(PyObject *x)
+int pysimd_type_in(PyObject *x, PyObject *these)
 {
-    if (!exchange) return 0;
-    for (Py_ssize_t i = 0; i < PyTuple_Size(types); i++)
-        if ((PyObject *)Py_TYPE(x) == PyTuple_GetItem(types, i)) return 1;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(these); i++)
+        if ((PyObject *)Py_TYPE(x) == PyTuple_GetItem(these, i)) return 1;
     return 0;
 }
+
+int pysimd_is_tensor(PyObject *x) { return exchange && pysimd_type_in(x, types); }
 
 /* dtypes of DLPack and NumPy; bfloat16 has no fixed number. */
 static const struct {
@@ -68,9 +71,17 @@ static int is_false(PyObject *x, PyObject *name, int is_method)
     return found == Py_False;
 }
 
+/* Whether no tensor has a tangent: the level of forward-mode differentiation is -1 outside of it. */
+static int is_outside_forward_mode(void)
+{
+    PyObject *level = PyDict_GetItemWithError(forward_mode, current_level);
+    return !level || PyLong_AsLong(level) < 0;
+}
+
 PyObject *pysimd_tensor_view(PyObject *tensor)
 {
     dlpack_tensor x;
+    if (!is_outside_forward_mode()) return NULL;
     if (!is_false(tensor, requires_grad, 0) || !is_false(tensor, is_neg, 1)) return NULL;
     if (exchange->view_of_object(tensor, &x)) {
         PyErr_Clear();
@@ -91,7 +102,7 @@ PyObject *pysimd_tensor_view(PyObject *tensor)
 
 typedef struct {
     dlpack_managed managed;
-    int64_t shape[PYSIMD_MAX_DIMS], strides[PYSIMD_MAX_DIMS];
+    int64_t lengths[]; /* the shape, then the strides */
 } made_tensor;
 
 static void deleted(dlpack_managed *self)
@@ -109,7 +120,8 @@ PyObject *pysimd_tensor_of(PyObject *given)
     PyArrayObject *array = (PyArrayObject *)given;
     int row = 0;
     while (row < DTYPE_COUNT && number_of(row) != PyArray_TYPE(array)) row++;
-    made_tensor *x = row < DTYPE_COUNT ? malloc(sizeof *x) : NULL;
+    const int nd = PyArray_NDIM(array);
+    made_tensor *x = row < DTYPE_COUNT ? malloc(sizeof *x + 2 * (size_t)nd * sizeof *x->lengths) : NULL;
     if (!x) {
         Py_DECREF(given);
         return PyErr_NoMemory();
@@ -117,10 +129,10 @@ PyObject *pysimd_tensor_of(PyObject *given)
     const int size = DTYPES[row].bits / 8;
     x->managed = (dlpack_managed){.version = {DLPACK_MAJOR, 0}, .manager_ctx = given, .deleter = deleted};
     x->managed.tensor = (dlpack_tensor){.data = PyArray_DATA(array), .device = {DLPACK_CPU, 0},
-                                        .ndim = PyArray_NDIM(array), .dtype = {DTYPES[row].code, DTYPES[row].bits, 1},
-                                        .shape = x->shape, .strides = x->strides};
-    for (int d = 0; d < PyArray_NDIM(array); d++)
-        x->shape[d] = PyArray_DIM(array, d), x->strides[d] = PyArray_STRIDE(array, d) / size;
+                                        .ndim = nd, .dtype = {DTYPES[row].code, DTYPES[row].bits, 1},
+                                        .shape = x->lengths, .strides = x->lengths + nd};
+    for (int d = 0; d < nd; d++)
+        x->lengths[d] = PyArray_DIM(array, d), x->lengths[nd + d] = PyArray_STRIDE(array, d) / size;
     void *object = NULL;
     if (exchange->object_from_managed(&x->managed, &object)) {
         deleted(&x->managed);

@@ -6,13 +6,16 @@
 #include <Python.h>
 
 /* Take tensors of exactly these types (a tuple), whose exchange API is in the capsule; `bfloat16` is NumPy's type number
- * for it, or -1. 0, or -1 with a Python exception. */
-int pysimd_tensors_take(PyObject *types, PyObject *capsule, int bfloat16);
+ * for it, or -1; `forward_mode` the dict of names of torch.autograd.forward_ad. 0, or -1 with a Python exception. */
+int pysimd_tensors_take(PyObject *types, PyObject *capsule, PyObject *forward_mode, int bfloat16);
 
 int pysimd_is_tensor(PyObject *x);
 
+/* Whether the type of `x` is exactly one of a tuple. */
+int pysimd_type_in(PyObject *x, PyObject *types);
+
 /* A NumPy array on the memory of a tensor, which must outlive it. NULL without an exception for what Python must look
- * at: a tensor that requires gradients, is a negated view, has another dtype, or is not in the memory of the CPU. */
+ * at: a tensor that requires gradients or may have a tangent, is a negated view, has another dtype, or is not in the memory of the CPU. */
 PyObject *pysimd_tensor_view(PyObject *tensor);
 
 /* A tensor on the memory of an array, which it keeps alive; takes the reference. NULL with an exception. */

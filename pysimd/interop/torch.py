@@ -88,8 +88,7 @@ def _accumulated(a):
 def _compute(a, b, c, alpha, beta, dtype):
     """``alpha * a @ b + beta * c`` by pysimd, rounded to ``dtype``, which c has too.
 
-    On a GPU bfloat16 is rounded by the kernel. On a CPU torch rounds the float32 result of 16-bit operands: with
-    ``out=`` of 16 bits, 10000 bfloat16 products of 4x4 took longer.
+    On a GPU bfloat16 is rounded by the kernel. On a CPU torch rounds the float32 result of 16-bit operands.
     """
     a, b, c = (x if x is None or not x.requires_grad else x.detach() for x in (a, b, c))
     out = None
@@ -267,6 +266,21 @@ _OTHER_KEYS = ~_raw(
 """Those of tensors that are not plain memory: views to be negated, fake and functional tensors, levels of vmap."""
 
 
+def _forward_level() -> int:
+    """The level of forward-mode differentiation; below 0 outside of it."""
+    return getattr(torch.autograd.forward_ad, "_current_level", -1)  # private to torch
+
+
+def _has_tangent(x) -> bool:
+    return _is_tensor(x) and torch.autograd.forward_ad.unpack_dual(x).tangent is not None
+
+
+def _refuse_tangents(given) -> None:
+    """Raise where the derivative of an operand would be lost."""
+    if any(_has_tangent(x) for x in given):
+        raise OptionError("pysimd has no forward-mode derivatives (torch.func.jvp): use torch.autograd.grad")
+
+
 class _Kept:
     """Keeps the kernel that is registered with it, as with a library."""
 
@@ -279,9 +293,13 @@ def _unless_recorded(run, recorded):
     returns to the dispatcher, which takes several times as long as a small product."""
 
     def call(keys, *given, **options):
-        if keys.raw_repr() & _OTHER_KEYS or (torch.is_grad_enabled() and torch._C._any_requires_grad(*given)):
+        if _forward_level() >= 0:
+            _refuse_tangents(given)
+        if torch.is_grad_enabled() and torch._C._any_requires_grad(*given):
+            if torch._C._are_functorch_transforms_active():
+                raise OptionError("pysimd has no gradients for torch.func.grad and vjp: use torch.autograd.grad")
             return recorded(keys, *given, **options)
-        return run(*given, **options)
+        return recorded(keys, *given, **options) if keys.raw_repr() & _OTHER_KEYS else run(*given, **options)
 
     return call
 
@@ -302,44 +320,55 @@ for _name, _operator, _run, _fake, _save, _backward, _vmap in (
     torch.library.register_vmap(f"pysimd::{_name}", _vmap, lib=_LIBRARY)
 
 
-try:
-    _modes, _function_modes = torch._C._len_torch_dispatch_stack, torch._C._is_torch_function_mode_enabled
-    _trace, _profiled = torch._C._get_tracing_state, torch._C._autograd._profiler_enabled
-    _autocast_enabled = torch._C._is_any_autocast_enabled
-except AttributeError:  # they are private to torch: without one of them all calls go through the dispatcher
-    _modes = None
-"""Each tells of something that sees the calls of operators; functions of C, since they are called for each product. A
-transform of torch.func gives tensors without memory, which are not plain."""
+# --- calls without the dispatcher ---
 
 
-class _Packet(type(torch.ops.pysimd.matmul)):
-    """``torch.ops.pysimd.matmul``, without the dispatcher where that would do nothing but call ``_matmul`` for two
-    plain tensors: a call of a kernel in Python takes longer than a small product. On a GPU that is so for float32 and
-    float64, where the kernel is known from a call before.
+def _observers():
+    """Functions of C that return something true where somebody sees the calls of operators; None for a torch that has
+    not all of them, since they are private to it. Transforms of torch.func need none: their tensors have no memory."""
+    c = torch._C
+    try:
+        modes = c._len_torch_dispatch_stack, c._is_torch_function_mode_enabled
+        return *modes, c._get_tracing_state, c._autograd._profiler_enabled, c._is_any_autocast_enabled
+    except AttributeError:
+        return None
+
+
+def _dispatched(*given, **options):
+    return torch._ops.OpOverloadPacket.__call__(torch.ops.pysimd.matmul, *given, **options)
+
+
+def _plain(a, b):
+    """The product of tensors that nobody observes and that are not on the CPU, or do not fit. On a GPU the dispatcher
+    is left out where the kernel is known from a call before."""
+    result = None
+    if a.is_cuda and a.dtype is b.dtype and a.dtype in _FLOATS:
+        out = a.new_empty(_shape(a.shape, b.shape, False)) if a.dtype is torch.bfloat16 else None
+        result = replay.replayed(a, b, None, out, _CALL)
+    return _dispatched(a, b) if result is None else result
+
+
+def _leave_dispatcher_out(observers) -> None:
+    """Make ``torch.ops.pysimd.matmul`` a function of C, which multiplies two plain tensors at once, and passes to the
+    dispatcher what has options, gradients or an observer.
 
     A kernel that a C library registers for AutogradCPU by torch's stable ABI (``aoti_torch_library_impl``) was measured
     too. One 4x4 on an AMD EPYC took 2.6 us with a plain loop for the product, torch.bmm 1.7, torch.ops.aten.bmm 3.4,
     and kernels in Python 7.5. That ABI tells neither whether a tensor requires gradients nor whether a mode is active.
     """
-
-    def __call__(self, *given, **options):
-        if len(given) != 2 or options or _modes() or _function_modes() or _trace():
-            return super().__call__(*given, **options)
-        a, b = given
-        dtype = getattr(a, "dtype", None)
-        if dtype not in _FLOATS or getattr(b, "dtype", None) is not dtype or _autocast_enabled() or _profiled():
-            return super().__call__(a, b)
-        result = _matmul_on_cpu(a, b, None, None, None)
-        if result is not NotImplemented:
-            return result if dtype in _WIDE else result.to(dtype)
-        result = replay.replayed(a, b, None, None, _CALL) if dtype in _WIDE else None
-        return super().__call__(a, b) if result is None else result
+    packet, door = torch.ops.pysimd.matmul, registry.implementation("cpu").door
+    call = door.operator(_PLAIN, observers, _plain, _dispatched)
+    packet.__class__ = type("Matmul", (type(packet),), {"__call__": call})
 
 
-_matmul_on_cpu = registry.implementation("cpu").door.matmul
 _CALL = replay.matmul_call(None)
-if _modes is not None:
-    torch.ops.pysimd.matmul.__class__ = _Packet
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_EXCHANGE = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)  # torch 2.10 and later
+if _EXCHANGE is not None:
+    registry.implementation("cpu").door.take_tensors(_PLAIN, _EXCHANGE, vars(torch.autograd.forward_ad))
+_seen_by = _observers()
+if _seen_by is not None:
+    _leave_dispatcher_out(_seen_by)
 
 
 # --- pysimd.matmul and pysimd.gemm ---
@@ -349,13 +378,8 @@ def _needs_operator(*given) -> bool:
     """Whether a call is recorded for gradients, or has a tensor that is not plain memory (DTensor, meta tensors)."""
     tensors = [x for x in given if _is_tensor(x)]
     recorded = torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
-    return recorded or not all(type(x) in _PLAIN and (x.is_cpu or x.is_cuda) for x in tensors)
-
-
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
-_EXCHANGE = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)  # torch 2.10 and later
-if _EXCHANGE is not None:
-    registry.implementation("cpu").door.take_tensors(_PLAIN, _EXCHANGE)
+    differentiated = _forward_level() >= 0 and any(_has_tangent(x) for x in tensors)
+    return recorded or differentiated or not all(type(x) in _PLAIN and (x.is_cpu or x.is_cuda) for x in tensors)
 
 
 def _is_tensor(x) -> bool:

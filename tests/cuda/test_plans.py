@@ -407,7 +407,9 @@ class Tensor(Array):
 class TestTorch:
     @pytest.fixture
     def replays(self, cupy, monkeypatch):
-        monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(float32=np.float32))
+        self.forward_mode = types.SimpleNamespace(_current_level=-1)
+        autograd = types.SimpleNamespace(forward_ad=self.forward_mode)
+        monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(float32=np.float32, autograd=autograd))
         monkeypatch.setattr(replay.torch_tensors, "current_stream", lambda device: f"torch's, device {device}")
         return replay.TorchReplays()
 
@@ -428,6 +430,11 @@ class TestTorch:
         assert replays.key(*tensors, "gemm") is not None
         setattr(tensors[which], attribute, True)
         assert replays.key(*tensors, "gemm") is None
+
+    def test_no_plan_in_forward_mode(self, replays):
+        """A tensor may have a tangent, which would be lost."""
+        self.forward_mode._current_level = 0
+        assert replays.key(Tensor(A), Tensor(B), None, None, "matmul") is None
 
     def test_a_tensor_without_memory_has_none(self, replays):
         def refuse():

@@ -19,7 +19,7 @@ from pysimd.backends.cuda.implementation import INSTANCES
 with warnings.catch_warnings():  # of torch's own imports
     warnings.simplefilter("ignore")
     torch = pytest.importorskip("torch")
-    importlib.import_module("pysimd.interop.torch")
+    interop = importlib.import_module("pysimd.interop.torch")
 
 matmul, gemm = torch.ops.pysimd.matmul, torch.ops.pysimd.gemm
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
@@ -88,6 +88,9 @@ def test_narrow_results_are_rounded_once(dtype, device):
     exact = gemm(a, b, c.float(), alpha=0.5, beta=2, dtype=torch.float32)
     close(exact, 0.5 * (a.double() @ b.double()) + 2 * c.double(), torch.float32)
     if device == "cpu" or dtype == torch.bfloat16:
+        assert torch.equal(matmul(a, b), wide.to(dtype))
+        INSTANCES.wait()  # on a GPU, by the plan of the call before
+        assert torch.equal(matmul(a, b), matmul(a, b))
         assert torch.equal(matmul(a, b), wide.to(dtype))
         assert torch.equal(gemm(a, b, c, alpha=0.5, beta=2), exact.to(dtype))
     else:  # another kernel adds the terms in another order
@@ -365,7 +368,8 @@ def test_plain_tensors_leave_the_dispatcher_out(monkeypatch, device):
     from torch.utils._python_dispatch import TorchDispatchMode
 
     a, b = tensors(torch.float32, (5, 6), (6, 7))
-    if a.is_cuda:  # where the plan of a call must be known
+    if a.is_cuda:  # where the plan of a call must be known: a kernel is compiled for shapes that are seen twice
+        pysimd.matmul(a, b)
         pysimd.matmul(a, b)
         INSTANCES.wait()
         pysimd.matmul(a, b)
@@ -378,13 +382,12 @@ def test_plain_tensors_leave_the_dispatcher_out(monkeypatch, device):
         torch.testing.assert_close(matmul(a, b), expected)
     assert matmul(a, b, dtype=torch.float32) == "dispatched"
     assert matmul(a, b.clone().requires_grad_()) == "dispatched"
-    narrow = matmul(a.bfloat16(), b.bfloat16())
-    assert (
-        narrow == "dispatched"
-        if a.is_cuda
-        else torch.equal(narrow, pysimd.matmul(a.bfloat16(), b.bfloat16()).bfloat16())
-    )
-    assert matmul(a.to(torch.int8), b.to(torch.int8)) == "dispatched"
+    for dtype, result in ((torch.bfloat16,) * 2, (torch.float16,) * 2, (torch.int8, torch.int32)):
+        x, y = a.to(dtype), b.to(dtype)
+        if a.is_cpu:
+            assert torch.equal(matmul(x, y), pysimd.matmul(x, y).to(result))
+        elif dtype == torch.int8:
+            assert matmul(x, y) == "dispatched"
     assert matmul(a, b.double()) == matmul(a, b.cpu().numpy()) == matmul(a, 1) == matmul(1, 2) == "dispatched"
     assert matmul(a, b[:5]) == matmul(a, torch.empty(6, 7, device="meta")) == "dispatched"
     for seen in (TorchDispatchMode, TorchFunctionMode, lambda: torch.autocast(device), torch.autograd.profiler.profile):
@@ -393,6 +396,49 @@ def test_plain_tensors_leave_the_dispatcher_out(monkeypatch, device):
     inside = []
     torch.func.vmap(lambda x: inside.append(matmul(x, b)) or x)(a[None])
     assert inside == ["dispatched"]
+
+
+PRIVATE = ["_is_any_autocast_enabled", "_is_torch_function_mode_enabled", "_len_torch_dispatch_stack"]
+
+WITHOUT_PRIVATE = """
+import torch
+del torch._C._is_any_autocast_enabled
+import pysimd.interop.torch
+matmul = torch.ops.pysimd.matmul
+assert type(matmul) is torch._ops.OpOverloadPacket
+a, b = torch.randn(5, 6), torch.randn(6, 7, requires_grad=True)
+assert torch.allclose(matmul(a, b.detach()), a @ b, atol=1e-5)
+assert torch.allclose(torch.autograd.grad(matmul(a, b).sum(), b)[0], a.sum(0)[:, None].expand(6, 7), atol=1e-5)
+assert torch.equal(matmul(a.bfloat16(), b.detach().bfloat16()), matmul(a.bfloat16(), b.bfloat16()))
+"""
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_observers_are_asked_by_functions_that_torch_has(name, monkeypatch):
+    assert interop._observers() is not None
+    monkeypatch.delattr(torch._C, name)
+    assert interop._observers() is None
+
+
+def test_a_torch_without_the_private_functions():
+    """All calls go through the dispatcher, with the same results."""
+    output_of("-c", WITHOUT_PRIVATE)
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
+def test_derivatives_that_are_not_there_are_refused():
+    """Otherwise the tangents of forward mode were lost."""
+    a, b = tensors(torch.float32, (5, 6), (6, 7))
+    for product in (matmul, gemm, pysimd.matmul, pysimd.gemm):
+        with pytest.raises(pysimd.OptionError, match=r"torch\.func\.grad"):
+            torch.func.grad(lambda x, f=product: f(x, b).sum())(a)
+        with pytest.raises(pysimd.OptionError, match="forward-mode"):
+            torch.func.jvp(lambda x, f=product: f(x, b), (a,), (a,))
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(a, a)
+            with pytest.raises(pysimd.OptionError, match="forward-mode"):
+                product(dual, b)
+            assert torch.equal(product(a, b), product(a.detach(), b))
 
 
 def test_views_and_shared_memory():

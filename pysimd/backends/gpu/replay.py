@@ -180,7 +180,12 @@ class CupyReplays(Replays):
 
 
 class TorchReplays(Replays):
-    """Of torch's tensors; those that require gradients have no plans, as they are refused."""
+    """Of torch's tensors; those that require gradients have no plans, as they are refused, nor have any while torch
+    differentiates in forward mode."""
+
+    def __init__(self):
+        super().__init__()
+        self._forward_mode = sys.modules["torch"].autograd.forward_ad
 
     def look(self, a, b, c, out, call: Hashable) -> tuple[Hashable, int, list[int]]:
         p, q, device = a.data_ptr(), b.data_ptr(), a.get_device()
@@ -189,6 +194,7 @@ class TorchReplays(Replays):
             *(b.get_device(), b.shape, b.stride(), b.dtype, q & _ALIGNMENT),
         )
         refused = a.requires_grad or b.requires_grad or a.is_neg() or b.is_neg()
+        refused = refused or self._forward_mode._current_level >= 0
         addresses = [p, q, 0, 0, 0, 0]
         if c is not None:
             addresses[C0] = p = c.data_ptr()
