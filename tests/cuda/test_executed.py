@@ -46,6 +46,7 @@ def whole_numbers(rng, shape, dtype, before=0):
 @pytest.fixture
 def run(monkeypatch, compiled):
     """Calls a rung as ``gemm`` does."""
+    pysimd.rungs("cuda")  # listed with what this machine can run, before why_not is replaced
     monkeypatch.setattr(
         cuda_ladder, "_compiled", lambda source, entry, _: SimpleNamespace(kernel=compiled(f"ladder/{source}", entry))
     )

@@ -145,21 +145,30 @@ def _cuda_product(cupy, device: int, types: str, batch, m: int, k: int, n: int) 
             stream.synchronize()
             return cupy.asnumpy(result).tobytes()
 
-    out = pysimd.matmul(a, b)
+    name = f"device {device}, {types} {batch} {m} x {k} x {n}"
+    calls = [Call(name, on_a_stream), *_torch_call(name, a, b)]
+    with contextlib.suppress(pysimd.OptionError):  # of a product by cuBLAS, which is not captured
+        calls.append(Call(f"{name}, a graph", _replays(cupy, device, a, b)))
+    return calls
+
+
+def _replays(cupy, device: int, a, b) -> Callable[[], bytes]:
+    """Launches a graph in which the product was captured."""
+    out, lock = pysimd.matmul(a, b), threading.Lock()
     with cupy.cuda.Stream(non_blocking=True) as stream:
         stream.begin_capture()
-        pysimd.matmul(a, b, out=out)
-        graph = stream.end_capture()
-    lock = threading.Lock()
+        try:
+            pysimd.matmul(a, b, out=out)
+        finally:
+            graph = stream.end_capture()
 
-    def by_a_graph() -> bytes:
+    def launch() -> bytes:
         with cupy.cuda.Device(device), lock, cupy.cuda.Stream(non_blocking=True) as stream:
             graph.launch(stream)
             stream.synchronize()
             return cupy.asnumpy(out).tobytes()
 
-    name = f"device {device}, {types} {batch} {m} x {k} x {n}"
-    return [Call(name, on_a_stream), Call(f"{name}, a graph", by_a_graph), *_torch_call(name, a, b)]
+    return launch
 
 
 def _torch_call(name: str, a, b) -> list[Call]:

@@ -230,6 +230,8 @@ static inline void cp_async_wait_group(const char*, int) {}
 static inline void cp_async_wait_all(const char*) {}
 static inline void setmaxnreg_dec_sync_aligned_u32(const char*, int) {}
 static inline void setmaxnreg_inc_sync_aligned_u32(const char*, int) {}
+static inline void griddepcontrol_wait(const char*) {} /* one grid after the other */
+static inline void griddepcontrol_launch_dependents(const char*) {}
 static inline void bar_sync(const char* text, int threads) { host::wait(host::block->barriers[atoi(text + 9)], threads); }
 
 struct Mbarrier {
