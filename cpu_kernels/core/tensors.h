@@ -15,7 +15,8 @@ int pysimd_is_tensor(PyObject *x);
 int pysimd_type_in(PyObject *x, PyObject *types);
 
 /* A NumPy array on the memory of a tensor, which must outlive it. NULL without an exception for what Python must look
- * at: a tensor that requires gradients or may have a tangent, is a negated view, has another dtype, or is not in the memory of the CPU. */
+ * at: a tensor that requires gradients or may have a tangent, is a negated view, has another dtype, or is not in the
+ * memory of the CPU. */
 PyObject *pysimd_tensor_view(PyObject *tensor);
 
 /* A tensor on the memory of an array, which it keeps alive; takes the reference. NULL with an exception. */

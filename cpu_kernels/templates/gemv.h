@@ -253,7 +253,13 @@ INLINE const char *PASTE(VEC, registers_of)(const int REGISTERS, int64_t last, i
         int64_t p = k - l0 * V(depth);
         UNROLL for (int j = 0; j < REGISTERS; j++)
             UNROLL for (int l = 0; l < TOGETHER; l++) acc[j][l] = V(zero)();
-#define COLUMN(l, terms)                                                                                                   {                                                                                                                          const V(vec) xp = V(broadcast_wide)(xl + (l) * V(depth));                                                              UNROLL for (int j = 0; j < REGISTERS; j++)                                                                                 acc[j][l] = V(fma)(V(columns)(al + FIRST(j), cs_a, terms), xp, acc[j][l]);                                         al += V(depth) * cs_a;                                                                                             }
+#define COLUMN(l, terms)                                                                                               \
+    {                                                                                                                  \
+        const V(vec) xp = V(broadcast_wide)(xl + (l) * V(depth));                                                      \
+        UNROLL for (int j = 0; j < REGISTERS; j++)                                                                     \
+            acc[j][l] = V(fma)(V(columns)(al + FIRST(j), cs_a, terms), xp, acc[j][l]);                                 \
+        al += V(depth) * cs_a;                                                                                         \
+    }
         for (; p >= TOGETHER * V(depth); p -= V(lanes), xl += V(lanes)) {
             UNROLL for (int l = 0; l < TOGETHER; l++) COLUMN(l, V(depth))
             al += (V(lanes) - TOGETHER * V(depth)) * cs_a;
