@@ -93,7 +93,7 @@ def _compute(a, b, c, alpha, beta, dtype):
     a, b, c = (x if x is None or not x.requires_grad else x.detach() for x in (a, b, c))
     out = None
     if a.is_cuda and dtype == torch.bfloat16:
-        shape = _shape(a.shape, b.shape, matrices=c is not None)
+        shape = _shape_of(a, b, matrices=c is not None)
         out = a.new_empty(shape if c is None else torch.broadcast_shapes(shape, c.shape), dtype=dtype)
     elif c is not None:
         c = c.to(_accumulated(a) or dtype)
@@ -137,6 +137,15 @@ def _shape(a: Sequence[int], b: Sequence[int], matrices: bool) -> tuple[int, ...
     rows, columns = a[-2:-1], b[-1:] if len(b) > 1 else ()
     operands.check_inner(tuple(a), tuple(b) if columns else (*b, 1))
     return (*torch.broadcast_shapes(a[:-2], b[:-2]), *rows, *columns)
+
+
+def _shape_of(a, b, matrices: bool) -> tuple[int, ...]:
+    """The same for tensors with memory. ``torch.broadcast_shapes`` takes longer than a small product, and batches are
+    mostly equal."""
+    x, y = a.shape, b.shape
+    if len(x) == len(y) >= 2 and x[:-2] == y[:-2] and x[-1] == y[-2]:
+        return *x[:-1], y[-1]
+    return _shape(x, y, matrices)
 
 
 def _fake_matmul(a, b, *, dtype=None):
@@ -343,7 +352,7 @@ def _plain(a, b):
     is left out where the kernel is known from a call before."""
     result = None
     if a.is_cuda and a.dtype is b.dtype and a.dtype in _FLOATS:
-        out = a.new_empty(_shape(a.shape, b.shape, False)) if a.dtype is torch.bfloat16 else None
+        out = a.new_empty(_shape_of(a, b, matrices=False)) if a.dtype is torch.bfloat16 else None
         result = replay.replayed(a, b, None, out, _CALL)
     return _dispatched(a, b) if result is None else result
 

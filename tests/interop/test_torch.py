@@ -449,6 +449,28 @@ def test_views_and_shared_memory():
     assert np.shares_memory(a.numpy(), a.detach().numpy())
 
 
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((4, 5), (5, 6)),
+        ((3, 4, 5), (3, 5, 6)),
+        ((3, 4, 5), (5, 6)),
+        ((1, 4, 5), (3, 5, 6)),
+        ((5,), (5, 6)),
+        ((5,), (5,)),
+    ],
+)
+def test_shapes_of_results(a, b):
+    x, y = torch.empty(a), torch.empty(b)
+    assert interop._shape_of(x, y, False) == tuple((x @ y).shape)
+
+
+@pytest.mark.parametrize(("a", "b"), [((4, 5), (4, 6)), ((3, 4, 5), (2, 5, 6)), ((3, 4, 5), (3, 4, 6))])
+def test_shapes_that_do_not_fit(a, b):
+    with pytest.raises((pysimd.ShapeError, RuntimeError)):
+        interop._shape_of(torch.empty(a), torch.empty(b), False)
+
+
 def test_tensors_without_memory():
     a = torch.empty((3, 4), device="meta")
     assert pysimd.matmul(a, a.mT).shape == (3, 3)
