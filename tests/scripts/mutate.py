@@ -60,7 +60,7 @@ NEW_WORDS = ("True", "False", "None", "pass", "break", "continue", "not", "if", 
 # The tests nearest to a file: the first pattern that its path matches.
 NEAREST = {
     "core/door": ["tests/cpu/test_door.py", "tests/api/test_arguments.py"],
-    "core/(gemm|split|cost|caches)": ["tests/cpu/test_gemm.py"],
+    "core/(gemm|split|cost|caches)": ["tests/cpu/test_gemm.py", "tests/cpu/test_large.py"],
     "core/(pack|narrow|widen)": ["tests/cpu/test_gemm.py", "tests/cpu/test_bfloat16.py", "tests/cpu/test_matmul.py"],
     "core/(scale|stage)": ["tests/cpu/test_gemm.py", "tests/cpu/test_half_results.py"],
     "core/threads": ["tests/cpu/test_threads.py"],
@@ -68,7 +68,7 @@ NEAREST = {
     "core/(registry|features|api)": ["tests/cpu/test_dispatch.py", "tests/cpu/test_table.py"],
     "core/measure": ["tests/api/test_bench.py", "tests/api/test_peaks.py"],
     "gemv": ["tests/cpu/test_gemv.py"],
-    "cpu_kernels": ["tests/cpu/test_kernels.py", "tests/cpu/test_matmul.py"],
+    "cpu_kernels": ["tests/cpu/test_kernels.py", "tests/cpu/test_matmul.py", "tests/cpu/test_headers.py"],
     "pysimd/cli/": ["tests/api/test_cli.py", "tests/api/test_tables.py", "tests/api/test_errors.py"],
     "pysimd/report/(html|report|rows|ratio)": [
         *("tests/api/test_html_report.py", "tests/api/test_report.py", "tests/api/test_tables.py"),
