@@ -261,10 +261,10 @@ INLINE void pass(const int P, const int Q, const int behind, const operands *x, 
         const tile_config config = config_of(x->m, x->n, groups);
         TILE_CONFIGURE(config);
     }
-    const operand once = !behind                               ? NEITHER
+    const operand once = !behind                                     ? NEITHER
                          : loads_once(x->b, x->rs_b, x->bs_b, steps) ? OF_B
                          : loads_once(x->a, x->rs_a, x->bs_a, steps) ? OF_A
-                                                              : NEITHER;
+                                                                     : NEITHER;
 #define BY(ONCE) adds ? multiply_and_add(P, Q, ONCE, behind, x, steps) : multiply(P, Q, ONCE, x, steps)
     if (once == OF_B)
         BY(OF_B);

@@ -8,7 +8,6 @@
 template <class T, int BM, int BN, int LOADS>
 __device__ __forceinline__ void fixup(const Gemm& p, const Schedule& s, int warp, int warps) {
     typedef typename T::Partial Partial;
-    typedef typename T::Out Out;
     constexpr int VECTORS = BM * BN / 4;
     int vectors = (int)s.split_tiles * VECTORS, groups = 1;
     while (groups < 16 && 2 * groups * vectors <= 32 * warps) groups *= 2;
@@ -35,11 +34,8 @@ __device__ __forceinline__ void fixup(const Gemm& p, const Schedule& s, int warp
         for (int w = 0; w < 4; ++w)
             for (int far = width; far < 32; far *= 2) acc[w] = T::add(acc[w], __shfl_xor_sync(~0u, acc[w], far));
         TileCoordinates t = tile_coordinates<BM, BN>(p, s, tile);
-        i64 i = (i64)t.row * BM + e / BN, j = (i64)t.column * BN + e % BN;
-        if (lane >= width || i >= p.m || j >= p.n) continue;
-        Out* c = (Out*)p.c + t.product * p.c_batch + i * p.ldc + j;
-        const Out* c0 = p.c0 ? (const Out*)p.c0 + t.product * p.c0_batch + i * p.c0_rs + j * p.c0_cs : nullptr;
-        store_row4<T>(p, c, c0, p.n - j, acc);
+        if (lane >= width) continue;
+        store_row4<T>(p, t.product, (i64)t.row * BM + e / BN, (i64)t.column * BN + e % BN, acc);
     }
 }
 

@@ -4,6 +4,7 @@
  * tile may be split among several clusters: they leave partial slices in the workspace, and the block that arrives last
  * at the counter of a slice adds them. The order is that of k: the same shape on the same device gives the same bits.
  */
+#include "store_row.cuh"
 #include "tma_pipeline.cuh"
 #include "wgmma.cuh"
 
@@ -15,7 +16,6 @@ struct TilePart {
 template <int K, int BN, class T>
 struct SplitTile {
     typedef typename T::Partial Partial;
-    typedef typename T::Out Out;
     static constexpr int ROW = BN / 4, SLICE = BLOCK_M * ROW / K; /* vectors of 4 elements */
     static constexpr u32 BYTES = SLICE * 16;
     static_assert(BLOCK_M % (8 * K) == 0, "slices have whole periods of the swizzle");
@@ -92,11 +92,7 @@ struct SplitTile {
     }
 
     __device__ static void store(const Gemm& p, const TileCoordinates& t, int e, const Partial (&sum)[4]) {
-        i64 i = (i64)t.row * BLOCK_M + e / ROW, j = (i64)t.column * BN + e % ROW * 4;
-        if (i >= p.m || j >= p.n) return;
-        Out* c = (Out*)p.c + t.product * p.c_batch + i * p.ldc + j;
-        const Out* c0 = p.c0 ? (const Out*)p.c0 + t.product * p.c0_batch + i * p.c0_rs + j * p.c0_cs : nullptr;
-        store_row4<T>(p, c, c0, p.n - j, sum);
+        store_row4<T>(p, t.product, (i64)t.row * BLOCK_M + e / ROW, (i64)t.column * BN + e % ROW * 4, sum);
     }
 
     __device__ static void add_clusters(const Gemm& p, const TileCoordinates& t, const uint4* partials, u32 rank,

@@ -28,3 +28,13 @@ __device__ inline void store_row4(const Gemm& p, typename T::Out* c, const typen
     for (int w = 0; w < 4; ++w)
         if (w < left) c[w] = T::out(c0 ? T::scaled(p.alpha, x[w], p.beta, c0[w * p.c0_cs]) : T::scaled(p.alpha, x[w]));
 }
+
+/* Four adjacent elements of a product of the batch, from row i and column j on, of those that exist. */
+template <class T>
+__device__ inline void store_row4(const Gemm& p, u32 product, i64 i, i64 j, const typename T::Partial* x) {
+    typedef typename T::Out Out;
+    if (i >= p.m || j >= p.n) return;
+    Out* c = (Out*)p.c + product * p.c_batch + i * p.ldc + j;
+    const Out* c0 = p.c0 ? (const Out*)p.c0 + product * p.c0_batch + i * p.c0_rs + j * p.c0_cs : nullptr;
+    store_row4<T>(p, c, c0, p.n - j, x);
+}

@@ -11,7 +11,8 @@
  * d[4 * j + 0, 1] in the first row, d[4 * j + 2, 3] in the second.
  */
 #include "tma.cuh"
-#include "fixup.cuh"
+#include "store_row.cuh"
+#include "tile_scheduler.cuh"
 
 constexpr int TILE_K = 64, BOX_BYTES = 64 * TILE_K * 2; /* 64 rows */
 
