@@ -122,6 +122,31 @@ def write(machine: dict[str, Any], out: Path | None, **sections) -> None:
         out.write_text(text)
 
 
+def merged(old: dict[str, Any], new: dict[str, Any], by_types: Sequence[str] = ()) -> dict[str, Any]:
+    """A record in which the sections of a new one have taken the place of an old one's, those of ``by_types`` only in
+    the types families that they measured again. Every row, and every section that is no list, names its commit."""
+    if old["machine"]["device"] != new["machine"]["device"]:
+        raise ValueError(f"{old['machine']['device']} and {new['machine']['device']} are two devices")
+    old, new = _with_commits(old), _with_commits(new)
+    for name in by_types:
+        again = {row["types"] for row in new.get(name, ())}
+        if again:
+            new[name] = [row for row in old.get(name, ()) if row["types"] not in again] + new[name]
+    return old | new
+
+
+def _with_commits(document: dict[str, Any]) -> dict[str, Any]:
+    """A record whose rows name the commit that they were measured at."""
+    commit = {"commit": document["machine"]["commit"]}
+    found = dict(document)
+    for name, section in document.items():
+        if isinstance(section, list):
+            found[name] = [commit | row for row in section]
+        elif name != "machine" and isinstance(section, dict):
+            found[name] = commit | section
+    return found
+
+
 def read(name: str) -> dict[str, Any]:
     """The document that is recorded under a name."""
     return json.loads((RESULTS / f"{name}.json").read_text())

@@ -61,6 +61,25 @@ def test_text_between_markers(scripts):
     assert record.table(["x", "y"], [["1", "2"]]) == ["| x | y |", "|---|---|", "| 1 | 2 |"]
 
 
+def test_sections_of_a_later_run_take_the_place_of_an_earlier_ones(scripts):
+    """Types that were not measured again stay, as do sections; each with the commit that it was measured at."""
+    record = scripts("record")
+    old = {"machine": {"device": "x", "commit": "1"}, "peaks": {"ffma": 60}, "small": [{"us": 3}]}
+    old["batched"] = [{"types": "f32", "rate": 4}, {"types": "f16", "rate": 2}]
+    new = {"machine": {"device": "x", "commit": "2"}, "small": [{"us": 2}], "batched": [{"types": "f16", "rate": 4}]}
+    found = record.merged(old, new, ("batched",))
+    assert found["machine"] == new["machine"]
+    assert found["peaks"] == {"commit": "1", "ffma": 60}
+    assert found["small"] == [{"commit": "2", "us": 2}]
+    assert [(row["types"], row["rate"], row["commit"]) for row in found["batched"]] == [
+        ("f32", 4, "1"),
+        ("f16", 4, "2"),
+    ]
+    assert record.merged(found, new, ("batched",)) == found
+    with pytest.raises(ValueError, match="two devices"):
+        record.merged(old | {"machine": {"device": "y", "commit": "1"}}, new)
+
+
 def test_a_document_is_printed_or_written(scripts, capsys, tmp_path):
     record = scripts("record")
     record.write({"device": "none"}, None, rows=[1])
