@@ -61,8 +61,8 @@ SIZES = {
 SHAPES = {"f32": 40, "f64": 10, "f16": 20}
 """How many random shapes."""
 
-BY_TYPES = ("batched", "shapes")
-"""The sections that --types bounds."""
+BY_TYPES = {"batched": ["types"], "shapes": ["types"]}
+"""The sections that --types bounds: --into replaces the rows of these types."""
 
 SHAPES_SEED, SHAPES_RANGE, SHAPES_BYTES = 14, (4, 256), 600_000_000
 """m, n and k are log-uniform in the range; bytes of A, B and C together."""

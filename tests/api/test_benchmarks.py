@@ -65,9 +65,9 @@ def test_sections_of_a_later_run_take_the_place_of_an_earlier_ones(scripts):
     """Types that were not measured again stay, as do sections; each with the commit that it was measured at."""
     record = scripts("record")
     old = {"machine": {"device": "x", "commit": "1"}, "peaks": {"ffma": 60}, "small": [{"us": 3}]}
-    old["batched"] = [{"types": "f32", "rate": 4}, {"types": "f16", "rate": 2}]
+    old["batched"] = [{"types": x, "rate": rate} for x, rate in (("f16", 2), ("f16", 3), ("f32", 4))]
     new = {"machine": {"device": "x", "commit": "2"}, "small": [{"us": 2}], "batched": [{"types": "f16", "rate": 4}]}
-    found = record.merged(old, new, ("batched",))
+    found = record.merged(old, new, {"batched": ["types"]})
     assert found["machine"] == new["machine"]
     assert found["peaks"] == {"commit": "1", "ffma": 60}
     assert found["small"] == [{"commit": "2", "us": 2}]
@@ -75,7 +75,7 @@ def test_sections_of_a_later_run_take_the_place_of_an_earlier_ones(scripts):
         ("f32", 4, "1"),
         ("f16", 4, "2"),
     ]
-    assert record.merged(found, new, ("batched",)) == found
+    assert record.merged(found, new, {"batched": ["types"]}) == found
     with pytest.raises(ValueError, match="two devices"):
         record.merged(old | {"machine": {"device": "y", "commit": "1"}}, new)
 
