@@ -2,9 +2,9 @@
 
 Reads ladder_h200.json and ladder_counters_h200.json in benchmarks/results (made by ``python benchmarks/ladder.py
 --types f32,f16f32,bf16f32 --out ...`` and the same with ``--counters``), and ladder_i8_h200.json (``--types i8i32``);
-writes ladder_h200.svg there, and in docs/ladder.md and docs/ladder_tensor_cores.md the text between the markers ``bench:begin`` and ``bench:end`` and
-that between ``rung:NAME`` and ``/rung``, of the rungs that were recorded. Recorded rungs that the ladder no longer has
-are left out.
+writes ladder_h200.svg there, and in docs/ladder.md and docs/ladder_tensor_cores.md the text between markers such as
+``bench:begin`` and ``bench:end`` and that between ``rung:NAME`` and ``/rung``, of the rungs that were recorded. Rungs
+that the ladder no longer has are left out.
 """
 
 from __future__ import annotations
