@@ -180,17 +180,25 @@ _COMPILED: dict[tuple[str, str, str, str], Code] = {}
 
 def compiled(source: str, entry: str, arch: int | str, folder: str = "micro") -> Code:
     """The machine code of a template instance of a file in ``gpu_kernels``; kept. Raises CompileError."""
-    compile_together(source, (entry,), arch, folder)
+    if not is_compiled(source, entry, arch, folder):
+        keep(source, (entry,), arch, folder, compile_together(source, (entry,), arch, folder))
     return _COMPILED[source, entry, str(arch), folder]
 
 
-def compile_together(source: str, entries: Sequence[str], arch: int | str, folder: str = "micro") -> None:
-    """Compile instances of a file in one program; ``compiled`` then has them. Raises CompileError."""
-    keys = {entry: (source, entry, str(arch), folder) for entry in entries}
-    wanted = [entry for entry, key in keys.items() if key not in _COMPILED]
-    if wanted:
-        found = compile_text(nvrtc.source(source, folder), source, wanted, arch)
-        _COMPILED.update({keys[entry]: code for entry, code in zip(wanted, found, strict=True)})
+def is_compiled(source: str, entry: str, arch: int | str, folder: str) -> bool:
+    """Whether ``compiled`` has it at once."""
+    return (source, entry, str(arch), folder) in _COMPILED
+
+
+def compile_together(source: str, entries: Sequence[str], arch: int | str, folder: str = "micro") -> list[Code]:
+    """Machine code of instances of a file, compiled in one program. Raises CompileError."""
+    return compile_text(nvrtc.source(source, folder), source, entries, arch)
+
+
+def keep(source: str, entries: Sequence[str], arch: int | str, folder: str, codes: Sequence[Code]) -> None:
+    """Keep what ``compile_together`` gave, maybe in another process, for ``compiled``."""
+    for entry, code in zip(entries, codes, strict=True):
+        _COMPILED[source, entry, str(arch), folder] = code
 
 
 def fast_entry(row: table.Kernel) -> str:
