@@ -136,8 +136,9 @@ static void merge_batch(plan *p)
     for (int d = 0; d < p->batch_dims; d++) {
         const int64_t n = p->batch[d];
         if (n == 1) continue;
-        const int64_t a = pysimd_batch_stride(p, &p->a, d) / p->a.size, b = pysimd_batch_stride(p, &p->b, d) / p->b.size,
-                      c = pysimd_batch_stride(p, &p->out, d) / p->out.size;
+        const int64_t a = pysimd_batch_stride(p, &p->a, d) / p->a.size;
+        const int64_t b = pysimd_batch_stride(p, &p->b, d) / p->b.size;
+        const int64_t c = pysimd_batch_stride(p, &p->out, d) / p->out.size;
         const int last = q->ndim - 1;
         if (last >= 0 && q->batch_a[last] == n * a && q->batch_b[last] == n * b && q->batch_c[last] == n * c)
             q->shape[last] *= n;

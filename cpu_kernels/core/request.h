@@ -49,7 +49,8 @@ int pysimd_result_shape(const request *r, const plan *p, npy_intp *shape);
 /* The result as an operand: its last dimensions are rows and columns, or what vectors leave of them. */
 void pysimd_result_operand(const request *r, const plan *p, PyArrayObject *array, operand *x);
 
-/* Whether `out` is an array of this shape and dtype that kernels can store into, without overlap with their operands. */
+/* Whether `out` is an array of this shape and dtype that kernels can store into, without overlap with what they
+ * read. */
 int pysimd_usable(const request *r, plan *p, PyObject *given, const npy_intp *shape, int nd);
 
 /* The product of a plan whose operands and result are known. Larger results than `stream_bytes` are written by
