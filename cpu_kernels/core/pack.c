@@ -546,6 +546,11 @@ static void pack_groups(const pysimd_kernel *kernel, int64_t k, int64_t n, const
                         char *to)
 {
     const int size = pysimd_element_sizes[kernel->types].b;
+#ifdef __x86_64__
+    const int pairs = kernel->target >= AVX512 && size == 2 && kernel->k_group == 2 && cs == 1;
+    if (pairs) avx512_pair_words(k, n, b, rs * size, to);
+    if (pairs) return;
+#endif
     if (kernel->k_group * size == 8 && size == 1)
         group_matrix(EIGHT_BYTES, k, n, b, rs, cs, to);
     else if (kernel->k_group * size == 8)

@@ -3,9 +3,10 @@
  *
  * A kernel file sets KERNEL and TDP, the instruction, SUM, the addition of two vectors of C, and ELEM_A and ELEM_B, and
  * includes this file, which defines its two entry points. Edges are shapes of tiles: fewer rows, fewer columns, and of
- * fewer than 16 groups of k fewer groups. A new shape sets all tiles to zero, so the groups past the last multiple of 16
- * are copied, with zeros behind them, and are one more step of the same shape. A configuration takes as long as three
- * steps: a call of the batch function has one, and none if the call before had the same shape (PYSIMD_CONFIGURED).
+ * fewer than 16 groups of k fewer groups. A new shape sets all tiles to zero, so the groups past the last multiple of
+ * 16 are copied, with zeros behind them, and are one more step of the same shape. A configuration takes as long as
+ * three steps: a call of the batch function has one, and none if the call before had the same shape
+ * (PYSIMD_CONFIGURED).
  *
  * The store of a tile takes as long as a multiply-add and delays those into its register. So each accumulator is
  * stored right before the next product's first multiply-add into it, while those of the other three run. C = A B is
