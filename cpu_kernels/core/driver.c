@@ -84,7 +84,7 @@ typedef struct {
 
 /* The next of the tiles that `parts` describes, of `whole` rows or columns. With tile registers every tile of C = A B
  * is as large as the first, so the last one overlaps the one before it: a new shape takes longer than multiply-adds
- * that are done twice. 40 x 40 x 40 bfloat16, of four shapes, took as long as three of 32 x 40 x 32 (Xeon). */
+ * that are done twice. Ten 40 x 40 x 40 bfloat16 took 0.85 times as long as with four shapes (Xeon). */
 static span next_tile(const split *parts, int64_t index, span before, int64_t whole, int64_t of_same_size)
 {
     if (of_same_size) {
@@ -196,7 +196,9 @@ static int packs_tiles_of_b(const work *w, const staging *g, int64_t bs_b)
     return floats && g->bytes_b && !g->bytes_a && bs_b && w->row1 - w->row0 <= kernel->mr && w->product->n > kernel->nr;
 }
 
-/* The products `given`, of one row of tiles. */
+/* The products `given`, of one row of tiles: ten of 14 x 60 x 60 double took 0.77 times as long as with all of B packed
+ * before. Without gain on the same Xeon: to prefetch the columns that are packed next (1.02 times as long); to prefetch
+ * the rows of C before a tile (1.0); to copy a B that is read in place to rows that start on cache lines (1.15). */
 static void tiles_of_packed_columns(const work *w, const pysimd_call *given, const pysimd_operand *b, char *to)
 {
     const pysimd_kernel *kernel = w->kernel;

@@ -58,6 +58,7 @@ enum {
     WORTH_TWO_THREADS = 1 << 21,  /* multiply-adds */
     WORTH_A_THREAD = 1 << 18,     /* multiply-adds of each, where there are so many */
     WORTH_A_PHASE = 1 << 22,      /* multiply-adds of each thread between two barriers, if there are so many */
+    WORTH_A_GRID = 1 << 28,       /* at most: multiply-adds of a product that threads divide by rows and columns */
     STRIP_K = 8,                  /* rows of B that a strip of tiles reads at a time */
     STRIP_PANELS = 64,            /* tiles of a strip, side by side */
     STRIP_COLUMNS = 4096,         /* of C that a thread computes at a time: its accumulators stay in L2 */
@@ -204,7 +205,7 @@ int pysimd_gemm_takes(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t
     if (kernel->form == INNER || kernel->form == GEMV || m == 0 || n == 0 || k == 0) return 0;
     if (k > longest_block(kernel)) return 1;
     const double macs = (double)m * (double)n * (double)k;
-    if (kernel->k_tile && kernel->k_group == 2) return macs >= LARGE / 2;
+    if (kernel->k_tile && kernel->k_group == 2) return macs >= LARGE / 2; /* 48 to 63: 0.6 of the time (Xeon) */
     return macs >= SMALL && (macs >= LARGE || !fits_unpacked(kernel, m, n, k));
 }
 
@@ -642,11 +643,13 @@ static int threads_of(const plan *p)
 
 /* With tile registers, one product for several threads becomes a grid of products, two for each thread, which packs the
  * columns of B that it reads: panels that all threads share come from another processor's cache, and threads wait for
- * each other before they read them. 512 x 512 x 512 bfloat16 took 0.7 times as long on 16 threads, int8 0.8 times
- * (Xeon). Returns whether there is such a grid. */
+ * each other before they read them. 512 x 512 x 512 bfloat16 took 0.7 times as long on 16 threads, int8 0.8 times;
+ * 1024 x 1024 x 1024 bfloat16 as long, int8 longer, for B is packed several times (Xeon). Returns whether there is such
+ * a grid. */
 static int divide(const pysimd_kernel *kernel, const pysimd_product *product, int threads, pysimd_product *parts)
 {
-    if (!kernel->k_tile || threads == 1) return 0;
+    const double macs = (double)product->m * (double)product->n * (double)product->k;
+    if (!kernel->k_tile || threads == 1 || macs > WORTH_A_GRID) return 0;
     for (int d = 0; d < product->ndim; d++)
         if (product->shape[d] != 1) return 0;
     int64_t count = 2 * threads, rows = grid_rows(product->m, kernel->mr, product->n, kernel->nr, count);

@@ -250,10 +250,7 @@ void pysimd_copy_matrix(int64_t m, int64_t n, int size, const char *from, int64_
         }
     }
     if (rs == 1 && size <= 2 && m >= 4 && n >= 4) {
-        if (size == 1)
-            transpose_narrow(m, n, 1, from, cs, to, ld);
-        else
-            transpose_narrow(m, n, 2, from, cs, to, ld);
+        size == 1 ? transpose_narrow(m, n, 1, from, cs, to, ld) : transpose_narrow(m, n, 2, from, cs, to, ld);
         return;
     }
     if (cs == 2 && size <= 2 && n > 8 / size) {

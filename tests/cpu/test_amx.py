@@ -123,7 +123,7 @@ def test_parts_of_a_product(threads, shape, transposed, rng):
 @pytest.mark.parametrize("k", [33, 46, 63, 95, 130])
 @pytest.mark.parametrize("m", [5, 32, 47])
 def test_a_last_step_that_k_does_not_fill(k, m, rng):
-    """Its groups and the zeros behind them are a step of their own: the bits of any layout, and no value beyond them."""
+    """Its groups and zeros behind them are a step of their own: the bits of any layout, and no value beyond them."""
     a, b = (rng.standard_normal(x).astype(np.float32) for x in ((10, m, k), (10, k, 34)))
     a, b = ((x.view(np.uint32) >> 16).astype(np.uint16) for x in (a, b))
     right = pysimd.matmul(a, b, kernel=NAMES[0])
