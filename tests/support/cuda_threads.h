@@ -360,8 +360,8 @@ static inline const char* wgmma_operand(u64 descriptor, int row, int byte) {
     u32 at = base + ((start - base) & 0x3ffff) + row / 8 * rows8 + row % 8 * 128 + byte;
     return host::pointer(at ^ (at >> 7 & 7) << 4);
 }
-/* wgmma.mma_async of TF32 or int8, as wgmma.cuh writes it: the first instruction of the text sets the predicate. d (64 x
- * N) += A B, or = where `accumulate` is 0, of 32 bytes of k; it is complete at once. */
+/* wgmma.mma_async of TF32 or int8, as wgmma.cuh writes it: the first instruction of the text sets the predicate.
+ * d (64 x N) += A B, or = where `accumulate` is 0, of 32 bytes of k; it is complete at once. */
 template <class D, int COUNT>
 static inline void setp_ne_b32(const char* text, D (&d)[COUNT], u64 a, u64 b, int accumulate, int = 0, int = 0) {
     typedef std::conditional_t<std::is_same<D, int>::value, signed char, float> Elem;
