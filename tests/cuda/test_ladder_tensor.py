@@ -246,6 +246,14 @@ def test_choice(name, size, tile, cluster):
     assert (choice.block.bn, choice.block.cluster, choice.parts) == (tile, cluster, 1)
 
 
+@pytest.mark.parametrize("row", [row for row in ROWS if not row.splits_operands], ids=lambda row: row.name)
+def test_bytes_of_a_small_product_are_estimated_too(row):
+    """Less than what is moved in a microsecond; in the same tile, more columns take longer."""
+    narrow, wide = (gemm_tensor.choose(row, 60, n, 64, 1, 132) for n in (48, 56))
+    assert (narrow.block, narrow.parts) == (wide.block, wide.parts)
+    assert narrow.us < wide.us < narrow.us + 1
+
+
 @pytest.mark.parametrize(
     ("m", "n", "k", "taken"),
     [
