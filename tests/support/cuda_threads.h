@@ -261,6 +261,11 @@ static inline void mbarrier_test_wait_parity_shared_b64(const char*, u32& passed
     if (!passed) host::yield();
 }
 
+/* To nearest, ties away from 0: 11 bits of a finite number. */
+static inline void cvt_rna_tf32_f32(const char*, u32& to, float x) {
+    u32 b = host::bits<u32>(x);
+    to = std::isfinite(x) ? (b + 0x1000) & ~0x1fffu : b;
+}
 static inline void cvt_rn_bf16_f32(const char*, u16& to, float x) { to = host::to_bf16(x); }
 
 /* Lane 8 s + i gives the address of row i of matrix s; lane l gets two elements of row (TRANSPOSED: column) l / 4. */

@@ -70,7 +70,11 @@ def _call(statement, known):
 @cache
 def translated(source):
     """The text of a kernel and its headers for the host."""
-    text = sources.joined(f"gpu_kernels/{source}")
+    return translate(sources.joined(f"gpu_kernels/{source}"))
+
+
+def translate(text):
+    """CUDA C++ as that of the host."""
     text = re.sub(r"(#define PYSIMD_MMA\(.*?\)) +\\\n(?:.*\\\n)*.*\n", r"\1 ptx::mma(TYPES, d, a, b)\n", text, count=1)
     wmma = re.compile(r"/\* ADDRESS is the constraint.*?(?=\} // namespace warp_matrix)", re.DOTALL)
     text = wmma.sub(lambda _: _WMMA, text)
