@@ -79,7 +79,7 @@ def test_parts(split, rng, layout, products, rows, k, blocks):
 
 
 def test_three_products_are_worth_float32(split, rng):
-    """What the parts and the product of the low ones lose is 12 of the k + 15 units of tf32x3's bound, the sums have the
+    """Parts, without the product of the low ones, lose 12 of the k + 15 units of tf32x3's bound, the sums have the
     others; the products of high parts alone are not within it."""
     k = 96
     a, b = (rng.standard_normal((1, rows, k)).astype(np.float32) for rows in (40, 50))
