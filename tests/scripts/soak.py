@@ -210,9 +210,11 @@ def soak(calls: list[Call], seconds: float, memory: Callable[[], int], threads: 
         nonlocal count
         rng = np.random.default_rng(seed)
         try:
-            while time.monotonic() < end and not errors:
+            while not errors:
                 calls[rng.integers(len(calls))].run()
                 count += 1
+                if time.monotonic() >= end:
+                    break
         except BaseException as error:
             errors.append(error)
 
