@@ -45,11 +45,10 @@ def test_for_some_seconds(reader):
         pytest.skip("a quick run")
     name, right, change, read = reader
     rng, end, count = random.Random(1), time.monotonic() + SECONDS, 0
-    while time.monotonic() < end:
+    while time.monotonic() < end or count < 20:  # on a busy machine it takes longer
         data = change(rng.choice(right), rng)
         count += 1
         try:
             read(data)
         except Exception as error:
             raise AssertionError(f"input {count} of {name}: {error!r}: {data!r}") from error
-    assert count > 20

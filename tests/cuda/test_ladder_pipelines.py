@@ -242,21 +242,6 @@ class TestChoice:
         for shape in ((1024, 1024, 1024), (8192, 8192, 8192), (4096, 4096, 64)):
             assert not choose("f32_best", *shape).fused_fixup
 
-    def test_shares(self):
-        """first_panel and block_of of tile_scheduler.cuh, in Python: they agree about the block of every panel."""
-        for split, panels, grid in ((1, 512, 64), (4, 513, 132), (64, 125, 132), (248, 512, 132), (3, 9, 3), (5, 7, 4)):
-            share, longer = divmod(split * panels, grid)
-            begins = [block * share + min(block, longer) for block in range(grid + 1)]
-            assert begins[-1] == split * panels
-            slots = set()
-            for panel in range(split * panels):
-                in_longer = longer * (share + 1)
-                block = panel // (share + 1) if panel < in_longer else longer + (panel - in_longer) // share
-                assert begins[block] <= panel < begins[block + 1]
-                slots.add((block + panel // panels, panel // panels))
-            assert len({slot for slot, _ in slots}) == len(slots)  # no two partial tiles share one
-            assert max(slot for slot, _ in slots) < split + grid
-
     def test_batches_are_not_split(self):
         assert all(choose("f32_best", 512, 512, 5000, batch=batch).split_tiles == 0 for batch in (2, 3, 50))
         assert choose("f32_best", 512, 512, 5000).split_tiles

@@ -15,11 +15,13 @@ import argparse
 import hashlib
 import importlib.util
 import random
+import resource
 import subprocess
 import sys
 import tempfile
 import time
 import traceback
+from functools import partial
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
@@ -129,11 +131,11 @@ def main() -> int:
     options = parser.parse_args()
     corpus = options.corpus or TESTS / "corpus" / options.what
     seconds = 60 * options.minutes
-    if options.what == "api":
-        return api(seconds, corpus, options.seed)
-    if options.what == "c":
-        return c(seconds, corpus, options.seed)
-    return reader(options.what, seconds, corpus, options.seed)
+    run = {"api": api, "c": c}.get(options.what) or partial(reader, options.what)
+    code = run(seconds, corpus, options.seed)
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    print(f"{sum(x.ru_utime + x.ru_stime for x in used):.0f} s of a processor, compilers included")
+    return code
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """``python tests/scripts/soak.py --minutes M [--backend cpu|cuda]``: mixed calls from several threads for so long.
 
 Every result is compared with the first one of the same operands, which is checked against float64. The memory of the
-process between rounds must stay flat: after a quarter of the time it may grow by ``GROWTH`` bytes at most.
+process between rounds must stay flat: after a quarter of the time it may rise by ``GROWTH`` bytes at most above what
+it was after an earlier round.
 
 On CUDA the calls are on several streams and all devices, on CuPy's and (where torch is installed) torch's arrays, and
 in graphs that are captured once and replayed; the memory is that of the devices.
@@ -20,9 +21,11 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
+import benchmark_scripts
 import numpy as np
 from reference import check, random_operand
 
@@ -198,18 +201,20 @@ def device_memory() -> int:
 # --- the run ---
 
 
-def soak(calls: list[Call], seconds: float, memory: Callable[[], int], threads: int) -> int:
-    """Run the calls in random order, on new threads in each of ``ROUNDS``; returns how far the memory between rounds
-    has grown after the first quarter of them."""
+def soak(calls: list[Call], seconds: float, memory: Callable[[], int], threads: int) -> dict[str, Any]:
+    """Run the calls in random order, on new threads in each of ``ROUNDS``; returns how many there were, and the memory
+    between rounds."""
     start, count, errors, used = time.monotonic(), 0, [], []
 
     def work(seed: tuple[int, int], end: float) -> None:
         nonlocal count
         rng = np.random.default_rng(seed)
         try:
-            while time.monotonic() < end and not errors:
+            while not errors:
                 calls[rng.integers(len(calls))].run()
                 count += 1
+                if time.monotonic() >= end:
+                    break
         except BaseException as error:
             errors.append(error)
 
@@ -224,10 +229,33 @@ def soak(calls: list[Call], seconds: float, memory: Callable[[], int], threads: 
             raise error
         gc.collect()
         used.append(memory())
-    first, rest = used[: ROUNDS // 4], used[ROUNDS // 4 :]
-    print(f"about {count} calls of {len(calls)} kinds on {threads} threads in {time.monotonic() - start:.0f} s")
+    done = {
+        "calls": count,  # about: threads count at the same time
+        "kinds": len(calls),
+        "threads": threads,
+        "seconds": round(time.monotonic() - start),
+        "mib_between_rounds": [x / 2**20 for x in used],
+    }
+    print(f"about {count} calls of {len(calls)} kinds on {threads} threads in {done['seconds']} s")
     print("MiB between rounds:", *(x >> 20 for x in used))
-    return max(0, max(rest) - max(first))
+    return done
+
+
+def growth(done: dict[str, Any]) -> float:
+    """How many bytes more were in use after a round than after an earlier one, from the end of the first quarter on:
+    pools that fill before, and are freed, hide nothing."""
+    used = done["mib_between_rounds"][ROUNDS // 4 - 1 :]
+    return 2**20 * max(x - least for x, least in zip(used, itertools.accumulate(used, min), strict=True))
+
+
+def write(done: dict[str, Any], backend: str, out: Path) -> None:
+    """The record of a run, as the scripts of benchmarks/ write theirs."""
+    with benchmark_scripts.importable() as imported:
+        record = imported("record")
+        machine = record.cpu() if backend == "cpu" else record.gpu()
+        if "torch" in sys.modules:
+            machine["torch"] = sys.modules["torch"].__version__
+        record.write(machine, out, soak={"backend": backend, **done})
 
 
 def main() -> int:
@@ -235,13 +263,16 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, default=THREADS)
+    parser.add_argument("--out", type=Path, metavar="FILE.json", help="write the record of the run here, too")
     options = parser.parse_args()
     if "MALLOC_ARENA_MAX" not in os.environ:  # glibc keeps freed memory in an arena for each thread
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "MALLOC_ARENA_MAX": "1"})
     make, memory = (cpu_calls, resident) if options.backend == "cpu" else (cuda_calls, device_memory)
-    growth = soak(make(), 60 * options.minutes, memory, options.threads)
-    if growth > GROWTH:
-        print(f"the memory has grown by {growth} bytes, more than {GROWTH}")
+    done = soak(make(), 60 * options.minutes, memory, options.threads)
+    if options.out:
+        write(done, options.backend, options.out)
+    if (grown := growth(done)) > GROWTH:
+        print(f"the memory has grown by {grown:.0f} bytes, more than {GROWTH}")
         return 1
     return 0
 

@@ -117,7 +117,13 @@ To bits(From x) {
     memcpy(&y, &x, sizeof y);
     return y;
 }
-static inline char* pointer(u32 at) { return shared_base + (i64)at - (1 << 30); }
+/* The compiler must not see that the address is one of shared_base: with -D_FORTIFY_SOURCE=3, which is the default of
+ * Ubuntu's gcc, memcpy ends the process where it leaves the 16 bytes of that array. */
+static inline char* pointer(u32 at) {
+    char* base = shared_base;
+    __asm__("" : "+r"(base));
+    return base + (i64)at - (1 << 30);
+}
 
 static inline float from_half(u16 x) {
     u32 sign = (u32)(x >> 15) << 31, exponent = x >> 10 & 31, fraction = x & 1023;
@@ -263,6 +269,11 @@ static inline void mbarrier_test_wait_parity_shared_b64(const char*, u32& passed
     if (!passed) host::yield();
 }
 
+/* To nearest, ties away from 0: 11 bits of a finite number. */
+static inline void cvt_rna_tf32_f32(const char*, u32& to, float x) {
+    u32 b = host::bits<u32>(x);
+    to = std::isfinite(x) ? (b + 0x1000) & ~0x1fffu : b;
+}
 static inline void cvt_rn_bf16_f32(const char*, u16& to, float x) { to = host::to_bf16(x); }
 
 /* Lane 8 s + i gives the address of row i of matrix s; lane l gets two elements of row (TRANSPOSED: column) l / 4. */

@@ -70,7 +70,11 @@ def _call(statement, known):
 @cache
 def translated(source):
     """The text of a kernel and its headers for the host."""
-    text = sources.joined(f"gpu_kernels/{source}")
+    return translate(sources.joined(f"gpu_kernels/{source}"))
+
+
+def translate(text):
+    """CUDA C++ as that of the host."""
     text = re.sub(r"(#define PYSIMD_MMA\(.*?\)) +\\\n(?:.*\\\n)*.*\n", r"\1 ptx::mma(TYPES, d, a, b)\n", text, count=1)
     wmma = re.compile(r"/\* ADDRESS is the constraint.*?(?=\} // namespace warp_matrix)", re.DOTALL)
     text = wmma.sub(lambda _: _WMMA, text)
@@ -109,7 +113,9 @@ class Library:
         )
         path = folder / (re.sub(r"\W", "_", source) + ".cpp")
         path.write_text(text)
-        command = [COMPILER, "-std=c++17", "-O1", "-w", "-fPIC", "-shared", "-pthread", "-ffp-contract=off"]
+        # Some systems' compilers check the bounds of memcpy by default: here those of all do.
+        command = [COMPILER, "-std=c++17", "-O1", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3", "-w", "-fPIC", "-shared"]
+        command += ["-pthread", "-ffp-contract=off"]
         command += [f"-I{HERE}", str(path), "-o", str(path.with_suffix(".so"))]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[:4000]
