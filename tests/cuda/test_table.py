@@ -18,7 +18,8 @@ from pysimd.backends.gpu import batched, launches, tilings
 from pysimd.ratio import tile_ratio
 
 MICRO = files("pysimd.gpu_kernels").joinpath("micro")
-SOURCES = sorted({row.source for row in table.KERNELS} | {table.BATCHED, table.BATCHED_ANY, table.BatchedMma.source})
+BATCHES = {table.BATCHED, table.BATCHED_ANY, table.BatchedMma.source, table.TmaTile.source}
+SOURCES = sorted({row.source for row in table.KERNELS} | BATCHES)
 
 
 @pytest.mark.parametrize("row", table.KERNELS, ids=lambda row: row.name)

@@ -7,7 +7,7 @@ them in memory and on disk.
 
 from __future__ import annotations
 
-from pysimd.backends.cuda import device, library, tiles
+from pysimd.backends.cuda import batched_tma, device, library, tiles
 from pysimd.backends.cuda.dispatch import F32_BEST, Choice, Way, choose
 from pysimd.backends.cuda.instances import Instances
 from pysimd.backends.cuda.ladder import rungs as ladder
@@ -60,6 +60,8 @@ class Cuda(Gpu):
         choice = self._chosen(product)
         if choice.way in (Way.BATCHED, Way.BATCHED_MMA):
             return self._batched_work(product, mma=choice.way is Way.BATCHED_MMA)
+        if choice.way is Way.BATCHED_TMA:
+            return batched_tma.work(product, batched_tma.tile(*product.sizes, 0))
         if choice.way is Way.RUNG:
             return ladder.work(self._named(self.rungs(), choice), product)
         if choice.way is Way.TILES:
