@@ -35,7 +35,7 @@ class Choice(NamedTuple):
 _BEST = {"f32": "f32_best", "f16": "f16_best", "bf16f32": "bf16_best"}
 """The rungs that are compared with cuBLAS."""
 
-_TMA_FILL_SMALL, _TMA_FILL = 7 / 8, 3 / 4
+_TMA_FILL_SMALL, _TMA_FILL = 7 / 8, 5 / 8
 """The part of its tiles that C fills at least for batched_tma.cu: where batched.cu would compute it, and where cuBLAS
 would."""
 
