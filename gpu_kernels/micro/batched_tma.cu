@@ -15,9 +15,8 @@
  * launch    128 * (GROUPS + 1) threads a block; persistent grid, one block a multiprocessor
  * smem      GROUPS * STAGES panels of BK k, dynamic
  *
- * Where to try again: from 27 % (6 x 12) to 53 % (8 x 16) of the multiply-adds read two registers of one port, in f32_best
- * 11 % (tile_loop.cuh); an 8 x 16 tile, for products of 128 and 256, was no faster than f32_best (2.00 and 1.04 TB/s).
- * Double-buffered fragments of A, words of A loaded singly, and one copy of the main loop left as many.
+ * Where to try again: the compiler gives two registers of one port to 27 % (6 x 12) to 53 % (8 x 16) of the multiply-adds,
+ * in f32_best to 11 % (tile_loop.cuh); docs/cuda.md says what was tried.
  */
 #include "../ladder/tma.cuh"
 #include "../ladder/tile_loop.cuh"
