@@ -1,7 +1,11 @@
 """batched_tma.cu: what it takes, its results on the host and on a GPU, its machine code."""
 
+import ctypes
+import sys
+
 import cuda_arrays
 import cuda_machine_code as machine
+import fake_cupy
 import host_kernels
 import numpy as np
 import pytest
@@ -10,7 +14,8 @@ from cuda_arrays import on_gpu, on_host
 from pysimd.gpu_kernels import table
 
 import pysimd
-from pysimd.backends.cuda import device, dispatch
+from pysimd import operands
+from pysimd.backends.cuda import batched_tma, device, dispatch, tensor_maps
 from pysimd.backends.cuda.dispatch import Way
 
 needs_gpu = pytest.mark.skipif(
@@ -20,48 +25,64 @@ needs_gpu = pytest.mark.skipif(
 each_tile = pytest.mark.parametrize("tile", table.TMA_TILES, ids=lambda x: f"{x.bm}x{x.bn}")
 
 
-class Words:
-    """An argument of a kernel: 64-bit fields, at a multiple of 64 bytes."""
-
-    def __init__(self, fields):
-        storage = np.zeros(len(fields) + 8, np.int64)
-        start = -storage.ctypes.data % 64 // 8
-        self.fields = storage[start : start + len(fields)]
-        self.fields[:] = fields
-        self.ptr = self.fields.ctypes.data
+def host_map(pointer, itemsize, extents, steps, box, swizzle):
+    """A tensor map as cuda_threads.h reads it."""
+    assert itemsize == 4
+    assert all(extent == 1 or step % 16 == 0 for extent, step in zip(extents[1:], steps, strict=True))
+    return np.array([pointer, *extents, *steps, itemsize, *box, swizzle, *[0] * 5], np.int64)
 
 
-def host_map(x, box):
-    """As cuda_threads.h reads a tensor map; one product where all share it."""
-    products = x.shape[0] if x.strides[0] else 1
-    rows, columns = x.shape[1:]
-    return Words([x.ctypes.data, columns, rows, products, x.strides[1], x.strides[0], 4, *box, 0, *[0] * 5])
+def replace_address(host_map, address):
+    ctypes.c_int64.from_address(host_map).value = address
 
 
-@pytest.mark.skipif(host_kernels.COMPILER is None, reason="no g++")
+@pytest.fixture
+def on_host_threads(monkeypatch, tmp_path):
+    """Computes the product of host arrays with a tile's kernel, executed on the host."""
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module(memory=fake_cupy.HostMemory))
+    monkeypatch.setattr(batched_tma, "current_device", lambda: 0)
+    monkeypatch.setattr(batched_tma, "multiprocessors", lambda device: 2)
+    monkeypatch.setattr(tensor_maps, "tensor_map", host_map)
+    monkeypatch.setattr(tensor_maps, "replace_address", replace_address)
+
+    def run(tile, a, b, out):
+        function = host_kernels.Library("micro/batched_tma.cu", [tile.entry], tmp_path).function(tile.entry)
+        monkeypatch.setattr(batched_tma, "_function", lambda *_: function)
+        product = operands.check_gemm(None, a, b, None, out, operands.GemmOptions(), ("f32",))._replace(out=out)
+        batched_tma.work(product, tile).run()
+        return product
+
+    return run
+
+
+def whole_numbers(rng, shape):
+    x = fake_cupy.array(shape, np.float32)
+    x[...] = rng.integers(-3, 4, shape)
+    return x
+
+
+needs_compiler = pytest.mark.skipif(host_kernels.COMPILER is None, reason="no g++")
+
+
+@needs_compiler
 @each_tile
-def test_executed_on_the_host(tmp_path, rng, tile):
-    """Products that fill their tiles and that do not, shared operands, a last group of products that is not full."""
-    function = host_kernels.Library("micro/batched_tma.cu", [tile.entry], tmp_path).function(tile.entry)
-    for count, m, n, k, shared in (
-        (5, tile.bm, tile.bn, 36, ()),
-        (3, tile.bm + 4, tile.bn - 4, 20, (0,)),
-        (7, 4, 8, 4, (1,)),
-    ):
-        shapes = ((1 if i in shared else count, *s) for i, s in enumerate(((m, k), (k, n))))
-        a, b = (np.array(rng.integers(-3, 4, shape), np.float32) for shape in shapes)
-        a, b = (np.broadcast_to(x, (count, *x.shape[1:])) for x in (a, b))
-        c = np.full((count + 1, m, n), 7, np.float32)
-        across = -(-n // tile.bn)
-        in_product = across * -(-m // tile.bm)
-        own = [int(x.strides[0] != 0) for x in (a, b)]
-        one = int(np.array([1, 0], np.float32).view(np.int64)[0])
-        launched = -(-count // tile.products) * in_product
-        call = Words([c.ctypes.data, count, m, n, k, n, m * n, across, in_product, launched, *own, one])
-        maps = host_map(a, (tile.bk, tile.bm, tile.products)), host_map(b, (tile.bn, tile.bk, tile.products))
-        function((2,), (tile.threads,), (call, *maps), tile.dynamic_shared_bytes)
-        assert np.array_equal(c[:count], a @ b)
-        assert (c[count] == 7).all()
+def test_executed_on_the_host(on_host_threads, rng, tile):
+    """A C beyond its first tiles, and a last group of products that is not full."""
+    m, n, k = tile.bm + 4, tile.bn - 4, 36
+    a, b, out = whole_numbers(rng, (5, m, k)), whole_numbers(rng, (5, k, n)), fake_cupy.array((5, m, n), np.float32)
+    product = on_host_threads(tile, a, b, out)
+    assert batched_tma.reads(product)
+    assert np.array_equal(np.array(out), np.array(a) @ np.array(b))
+
+
+@needs_compiler
+@pytest.mark.parametrize(("batch_a", "batch_b"), [((1,), (7,)), ((7,), (1,)), ((3, 1), (1, 4)), ((2, 3), (2, 3))])
+def test_shared_operands_and_batches_of_two_dimensions(on_host_threads, rng, batch_a, batch_b):
+    a, b = whole_numbers(rng, (*batch_a, 64, 20)), whole_numbers(rng, (*batch_b, 20, 60))
+    batch = np.broadcast_shapes(batch_a, batch_b)
+    out = fake_cupy.array((*batch, 64, 60), np.float32)
+    assert batched_tma.reads(on_host_threads(table.TMA_TILES[0], a, b, out))
+    assert np.array_equal(np.array(out), np.array(a) @ np.array(b))
 
 
 def test_what_it_takes(monkeypatch):
@@ -80,6 +101,8 @@ def test_what_it_takes(monkeypatch):
         (68, 68, 68),
     ):
         assert dispatch.choose("f32", *shape, 1000).way is not Way.BATCHED_TMA
+    assert dispatch.choose("f32", 96, 96, 96, 1000, row_major=False).way is Way.BATCHED
+    assert dispatch.choose("f32", 160, 160, 160, 1000, row_major=False).way is Way.BATCHED_TMA
     monkeypatch.setattr(device, "why_not", lambda row, *_: "not sm_90a" if row.requires == "sm_90a" else "")
     assert dispatch.choose("f32", 96, 96, 96, 1000).way is Way.BATCHED
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache, lru_cache, partial
 
 import numpy as np
@@ -13,6 +14,9 @@ from pysimd.backends.gpu.launches import CallOperands
 from pysimd.backends.gpu.plans import A, Argument, ArrayWork, B, C, KernelLaunch, KernelPlan, Slot, Work, current_device
 from pysimd.gpu_kernels import table
 from pysimd.operands import Product
+
+_MOST_PRODUCTS = 1 << 27
+"""Of a launch, whose tiles are counted in 32 bits."""
 
 
 @lru_cache(4096)
@@ -29,18 +33,20 @@ def _padded(x: table.TmaTile, m: int, n: int) -> int:
     return -(-m // x.bm) * -(-n // x.bn) * x.bm * x.bn
 
 
+def reads(product: Product) -> bool:
+    """Whether no operand and no result has to be copied: all are row-major, at multiples of 16 bytes."""
+    operands = CallOperands(product.a, product.b, None, product.out)
+    return all(_row_major(operands, which) for which in (0, 1, 3))
+
+
 def work(product: Product, chosen: table.TmaTile) -> Work | ArrayWork:
-    """A product of a batch into its ``out``, by way of a copy of C where the kernel cannot store to it."""
+    """A product of a batch into its ``out``, by way of copies where the kernel cannot read or write as they lie."""
     a, b, c = (cupy_arrays.readable(x) for x in (product.a, product.b, product.out))
     operands = CallOperands(a, b, None, c)
-    if len(operands.dims) > 1 or not _row_major(operands, 3, c.strides):
-        if not c.flags.c_contiguous:
-            return ArrayWork(partial(_by_copy, product, chosen))
-        a, b = (_dense(x, operands.batch) for x in (a, b))  # one dimension of the batch
-        operands = CallOperands(a, b, None, c)
-    a, b = (x if _row_major(operands, which, x.strides) else _dense(x) for which, x in enumerate((a, b)))
-    arrays = a, b, None, c
-    return Work(KernelPlan([_launch(CallOperands(*arrays), chosen)]), arrays)
+    if not _row_major(operands, 3):
+        return ArrayWork(partial(_by_copy, product, chosen))
+    arrays = *(x if _row_major(operands, which) else _dense(x) for which, x in enumerate((a, b))), None, c
+    return Work(KernelPlan(list(_launches(CallOperands(*arrays), chosen))), arrays)
 
 
 def _by_copy(product: Product, chosen: table.TmaTile) -> None:
@@ -49,14 +55,14 @@ def _by_copy(product: Product, chosen: table.TmaTile) -> None:
     cupy_arrays.copy(product.out, result)
 
 
-def _dense(x, batch: tuple[int, ...] | None = None):
-    """A row-major copy, for every product of ``batch`` where that is given."""
-    result = cupy_arrays.empty(x.shape if batch is None else (*batch, *x.shape[-2:]), x.dtype)
+def _dense(x):
+    """A row-major copy."""
+    result = cupy_arrays.empty(x.shape, x.dtype)
     cupy_arrays.copy(result, x)
     return result
 
 
-def _row_major(operands: CallOperands, which: int, strides: tuple[int, ...]) -> bool:
+def _row_major(operands: CallOperands, which: int) -> bool:
     """Whether columns are adjacent, and rows and products start at multiples of 16 bytes and do not overlap."""
     (rows, columns), size = operands.strides[which], operands.sizes[which]
     steps = [step[which] for _, step in operands.dims]
@@ -69,25 +75,26 @@ def _row_major(operands: CallOperands, which: int, strides: tuple[int, ...]) -> 
     )
 
 
-def _launch(operands: CallOperands, x: table.TmaTile) -> KernelLaunch:
-    m, n, k = operands.m, operands.n, operands.k
-    (count, steps), device = operands.dims[0] if operands.dims else (1, (0, 0, 0, 0)), current_device()
-    across, in_product = -(-n // x.bn), -(-m // x.bm) * -(-n // x.bn)
-    launched = -(-count // x.products) * in_product
-    rows, pointers = [x for x, _ in operands.strides], [y.data.ptr if y is not None else 0 for y in operands.arrays]
+def _launches(operands: CallOperands, x: table.TmaTile) -> Iterator[KernelLaunch]:
+    """One for every index of the batch but its longest dimension."""
+    m, n, k, device = operands.m, operands.n, operands.k, current_device()
+    rows = [x for x, _ in operands.strides]
+    dims = sorted(operands.dims, key=lambda dim: dim[0]) or [(1, (0, 0, 0, 0))]
+    steps = dims[-1][1]
     own = [int(step != 0) for step in steps[:2]]
+    across, in_product = -(-n // x.bn), -(-m // x.bm) * -(-n // x.bn)
     one = int(np.array([1, 0], np.float32).view(np.int64)[0])
-    fields = [pointers[3], count, m, n, k, rows[3], steps[3], across, in_product, launched, *own, one]
-    maps = []
-    for which, extents, box in ((A, (k, m), (x.bk, x.bm)), (B, (n, k), (x.bn, x.bk))):
-        products = count if steps[which] else 1
-        made = tensor_maps.tensor_map(
-            pointers[which], 4, (*extents, products), (4 * rows[which], 4 * steps[which]), (*box, x.products), 0
-        )
-        maps.append(Argument(made.view(np.int64), (Slot(0, which),), tensor_maps.replace_address))
-    grid = min(multiprocessors(device), -(-launched // x.groups))
-    arguments = (Argument(np.array(fields, np.int64), (Slot(0, C),)), *maps)
-    return KernelLaunch(_function(x, device), (grid,), (x.threads,), arguments, x.dynamic_shared_bytes)
+    for pointers, count in operands.walk(dims[:-1], dims[-1], _MOST_PRODUCTS):
+        slots = {i: Slot(0, i, pointers[i] - operands.arrays[i].data.ptr) for i in (A, B, C)}
+        tiles = -(-count // x.products) * in_product
+        fields = [pointers[C], count, m, n, k, rows[C], steps[C], across, in_product, tiles, *own, one]
+        arguments = [Argument(np.array(fields, np.int64), (slots[C],))]
+        for which, extents, box in ((A, (k, m), (x.bk, x.bm)), (B, (n, k), (x.bn, x.bk))):
+            extents, lengths = (*extents, count if own[which] else 1), (4 * rows[which], 4 * steps[which])
+            made = tensor_maps.tensor_map(pointers[which], 4, extents, lengths, (*box, x.products), 0)
+            arguments.append(Argument(made.view(np.int64), (slots[which],), tensor_maps.replace_address))
+        grid = min(multiprocessors(device), -(-tiles // x.groups))
+        yield KernelLaunch(_function(x, device), (grid,), (x.threads,), tuple(arguments), x.dynamic_shared_bytes)
 
 
 @cache

@@ -77,19 +77,28 @@ F32_BEST = Choice(Way.RUNG, "f32_best")
 """It has the same bits as batched.cu for every product of a batch."""
 
 
-def choose(types: str, m: int, n: int, k: int, count: int, where: int | None = None, *, plain: bool = True) -> Choice:
+def choose(
+    types: str,
+    m: int,
+    n: int,
+    k: int,
+    count: int,
+    where: int | None = None,
+    *,
+    plain: bool = True,
+    row_major: bool = True,
+) -> Choice:
     """What computes ``count`` products of these sizes on device ``where``, by default the one that is listed.
 
     The choice depends on types and shape, and on whether the call is ``plain``, without alpha, beta and C: so the same
-    products have the same bits whatever their strides.
+    products have the same bits whatever their strides. Operands that are not ``row_major``, which batched_tma.cu would
+    copy, are left to batched.cu, with the same bits, where it takes their shape.
     """
     if plain and batched.takes_mma(types, m, n, k) and not device.why_not(BATCHED_MMA, where):
         return Choice(Way.BATCHED_MMA)
     small = _batched(types, m, n, k, where, plain)
-    if types == "f32" and plain and count > 1 and not device.why_not(table.TMA_TILES[0], where):
-        large = m * n * k >= LARGE or _full_tiles(m, n, k)
-        if not large and batched_tma.tile(m, n, k, _TMA_FILL_SMALL if small else _TMA_FILL):
-            return Choice(Way.BATCHED_TMA)
+    if types == "f32" and plain and count > 1 and (row_major or not small) and _tma(m, n, k, where, small):
+        return Choice(Way.BATCHED_TMA)
     if small:
         return Choice(Way.BATCHED)
     for name in _rungs(types, m, n, k, count) if k < MOST_K else ():
@@ -112,6 +121,15 @@ def _batched(types: str, m: int, n: int, k: int, where: int | None, plain: bool)
         return False
     best = ladder_table.BY_NAME[F32_BEST.name]
     return batched.fits_static(types, m, n, k) or (types == best.types and not device.why_not(best, where))
+
+
+def _tma(m: int, n: int, k: int, where: int | None, small: bool) -> bool:
+    """Whether batched_tma.cu is ahead of batched.cu, which computes the product otherwise if it is ``small``, or else
+    of cuBLAS."""
+    if m * n * k >= LARGE or _full_tiles(m, n, k):
+        return False
+    tile = batched_tma.tile(m, n, k, _TMA_FILL_SMALL if small else _TMA_FILL)
+    return tile is not None and not device.why_not(tile, where)
 
 
 def _rungs(types: str, m: int, n: int, k: int, count: int) -> tuple[str, ...]:
