@@ -12,6 +12,7 @@
  * idea      one thread for each consumer warpgroup loads panels by TMA into a ring of its own, across tiles. Warpgroups
  *           are at different steps: while one stores its tile, the others multiply. A panel of A stays along k, and a
  *           thread reads LOAD_K k of a row at a time. Written here
+ * lanes     32 * WARPS
  * launch    128 * (GROUPS + 1) threads a block; persistent grid, one block a multiprocessor
  * smem      GROUPS * STAGES panels of BK k, dynamic
  *
