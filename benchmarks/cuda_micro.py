@@ -52,7 +52,7 @@ ARRAY_BYTES = 1_200_000_000
 """Of the largest of A, B and C: twenty times the L2 of an H200."""
 
 SIZES = {
-    "f32": (3, 4, 5, 6, 7, 8, 12, 13, 16, 20, 24, 31, 32, 33, 36, 40, 48, 56, 63, 64, 65, 80, 96, 112, 128, 192, 256),
+    "f32": (*range(3, 9), 12, 13, 16, 20, 24, 31, 32, 33, 36, 40, 48, 56, 63, 64, 65, 80, 96, 112, 128, 160, 192, 256),
     "f64": (3, 4, 6, 8, 12, 16, 32, 33, 36, 40, 48),
     "f16": (3, 4, 6, 8, 12, 16, 20, 24, 31, 32, 33, 40, 48, 63, 64, 65, 80, 96, 112, 127, 128),
     "bf16f32": (4, 8, 16, 24, 32, 33, 48, 64, 65, 80, 96, 112, 128),
@@ -312,8 +312,11 @@ def main() -> None:
         "--types", nargs="+", choices=SIZES, default=list(SIZES), metavar="TYPES", help="of the batches"
     )
     parser.add_argument("--into", type=Path, metavar="FILE.json", help="an earlier record, whose other figures stay")
+    parser.add_argument("--least", type=int, default=0, metavar="SIZE", help="of the section batched")
     options = parser.parse_args()
     record.need_cuda(parser)
+    for types, sizes in SIZES.items():
+        SIZES[types] = tuple(size for size in sizes if size >= options.least)
     for table_of in (SIZES, SHAPES):
         for types in set(table_of) - set(options.types):
             del table_of[types]

@@ -5,7 +5,7 @@ for the layouts of the operands (memory.cuh), ``{edge}`` for "there are edge til
 loaded from the arrays". Plain data: nothing here needs CuPy.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 REQUIRES = ("sm_75", "sm_80")
@@ -199,6 +199,67 @@ class BatchedMma(Batched):
     @property
     def lanes(self) -> int:
         return 32 * super().lanes
+
+
+@dataclass(frozen=True)
+class TmaTile:
+    """An instance of batched_tma.cu.
+
+    Attributes:
+        tm, tn: rows and columns of the tile of C that a thread computes.
+        warps: of a tile, whose lanes are 4 x 8; a warpgroup computes 4 / ``warps`` tiles.
+        bk, stages: k of a panel, and panels of a ring.
+        load_k: k of a load of A from shared memory.
+        groups: consumer warpgroups of a block.
+    """
+
+    source: ClassVar[str] = "batched_tma.cu"
+    name: ClassVar[str] = "batched_tma"
+    requires: ClassVar[str] = "sm_90a"
+
+    tm: int
+    tn: int
+    warps: int
+    bk: int
+    stages: int
+    load_k: int
+    groups: int
+
+    @property
+    def entry(self) -> str:
+        return f"{self.name}<TmaTile<{', '.join(str(getattr(self, x.name)) for x in fields(self))}>>"
+
+    @property
+    def bm(self) -> int:
+        return 4 * self.tm * self.warps
+
+    @property
+    def bn(self) -> int:
+        return 8 * self.tn
+
+    @property
+    def products(self) -> int:
+        return 4 // self.warps
+
+    @property
+    def threads(self) -> int:
+        return 128 * (self.groups + 1)
+
+    @property
+    def dynamic_shared_bytes(self) -> int:
+        return 4 * self.groups * self.stages * self.bk * (self.bm + self.bn) * self.products
+
+
+TMA_TILES = (
+    TmaTile(8, 8, warps=2, bk=16, stages=4, load_k=2, groups=3),
+    TmaTile(10, 10, warps=2, bk=16, stages=5, load_k=2, groups=2),
+    TmaTile(6, 12, warps=4, bk=32, stages=3, load_k=4, groups=3),
+    TmaTile(7, 14, warps=4, bk=16, stages=7, load_k=2, groups=2),
+)
+"""Tiles of 64, 80, 96 and 112 a side."""
+
+TMA_LEAST, TMA_MOST, TMA_LEAST_K = 60, 224, 32
+"""m and n that batched_tma.cu takes, and the least k."""
 
 
 def batched_type(types: str, narrow: bool) -> str:

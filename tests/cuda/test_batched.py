@@ -220,8 +220,12 @@ def choice(types, m, n, k, **options):
 class TestChoice:
     @pytest.fixture(autouse=True, params=[90, 75])
     def capability(self, request, monkeypatch):
-        """A device with the shared memory of sm_90, and one without."""
-        monkeypatch.setattr(device, "why_not", lambda row, where=None: "" if request.param == 90 else "it is old")
+        """A device with the shared memory of sm_90, without what only sm_90a has, and an old one."""
+
+        def why_not(row, where=None):
+            return "" if request.param == 90 and row.requires != "sm_90a" else "it has not what the row needs"
+
+        monkeypatch.setattr(device, "why_not", why_not)
         return request.param
 
     @pytest.mark.parametrize("size", [*range(8, 65, 7), 33, 64])

@@ -215,6 +215,12 @@ static inline void ld_shared_v4_u32(const char*, u32& x, u32& y, u32& z, u32& w,
     memcpy(v, host::pointer(from), 16);
     x = v[0], y = v[1], z = v[2], w = v[3];
 }
+static inline void ld_shared_u32(const char*, u32& x, u32 from) { memcpy(&x, host::pointer(from), 4); }
+static inline void ld_shared_v2_u32(const char*, u32& x, u32& y, u32 from) {
+    u32 v[2];
+    memcpy(v, host::pointer(from), 8);
+    x = v[0], y = v[1];
+}
 static inline void st_shared_v4_u32(const char*, u32 to, u32 x, u32 y, u32 z, u32 w) {
     u32 v[4] = {x, y, z, w};
     memcpy(host::pointer(to), v, 16);
@@ -263,6 +269,30 @@ static inline void mbarrier_arrive_shared_b64(const char*, u32 at) {
 static inline void bar_warp_sync(const char* text, u32 at, int) { mbarrier_arrive_shared_b64(text, at); }
 static inline void cp_async_mbarrier_arrive_noinc_shared_b64(const char* text, u32 at) {
     mbarrier_arrive_shared_b64(text, at);
+}
+/* Bytes arrive at once, so that nothing waits for them. */
+static inline void mbarrier_arrive_expect_tx_shared_b64(const char* text, u32 at, u32) {
+    mbarrier_arrive_shared_b64(text, at);
+}
+static inline void fence_mbarrier_init_release_cluster(const char*) {}
+template <class Map>
+void prefetch_tensormap(const char*, const Map*) {}
+/* A box of a matrix by the TMA. The words of a map on the host: address, extents along memory, across and products,
+ * bytes from row to row and from product to product, bytes of an element, extents of the box, bytes within which chunks
+ * of 16 are swizzled or 0. */
+template <class Map>
+void cp_async_bulk_tensor_3d_shared_cluster(const char*, u32 to, const Map* map, u32, int x, int y, int z) {
+    const u64* w = map->words;
+    if (to % 128) abort(); /* misaligned */
+    for (u64 p = 0; p < w[9]; ++p)
+        for (u64 i = 0; i < w[8]; ++i)
+            for (u64 j = 0; j < w[7]; ++j, to += (u32)w[6]) {
+                bool inside = x + j < w[1] && y + i < w[2] && z + p < w[3];
+                const char* from = (const char*)w[0] + (x + j) * w[6] + (y + i) * w[4] + (z + p) * w[5];
+                u32 place = w[10] ? to ^ (to >> 7 & w[10] / 16 - 1) << 4 : to;
+                if (inside) memcpy(host::pointer(place), from, w[6]);
+                else memset(host::pointer(place), 0, w[6]);
+            }
 }
 static inline void mbarrier_test_wait_parity_shared_b64(const char*, u32& passed, u32 at, u32 parity) {
     passed = (mbarrier(at).phase & 1) != parity;

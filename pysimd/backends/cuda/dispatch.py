@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from pysimd.backends.cuda import device, estimates, tensor_maps
+from pysimd.backends.cuda import batched_tma, device, estimates, tensor_maps
 from pysimd.backends.gpu import batched, gemm_launches
 from pysimd.gpu_kernels import ladder_table, table
 
@@ -19,6 +19,7 @@ class Way(Enum):
 
     BATCHED = "a batch of small products in one launch (gpu_kernels/micro/batched.cu)"
     BATCHED_MMA = "the same on tensor cores (gpu_kernels/micro/batched_mma.cu)"
+    BATCHED_TMA = "a batch of float32 products of a hundred a side (gpu_kernels/micro/batched_tma.cu)"
     RUNG = "a rung of the ladder"
     TILES = "a microkernel, tile by tile"
     LIBRARY = "cuBLAS"
@@ -33,6 +34,10 @@ class Choice(NamedTuple):
 
 _BEST = {"f32": "f32_best", "f16": "f16_best", "bf16f32": "bf16_best"}
 """The rungs that are compared with cuBLAS."""
+
+_TMA_FILL_SMALL, _TMA_FILL = 7 / 8, 5 / 8
+"""The part of its tiles that C fills at least for batched_tma.cu: where batched.cu would compute it, and where cuBLAS
+would."""
 
 LARGE = 1 << 30
 """Multiply-adds of a product of a batch from which on ``f32_best`` is ahead of cuBLAS; below, it is for batches that
@@ -72,15 +77,29 @@ F32_BEST = Choice(Way.RUNG, "f32_best")
 """It has the same bits as batched.cu for every product of a batch."""
 
 
-def choose(types: str, m: int, n: int, k: int, count: int, where: int | None = None, *, plain: bool = True) -> Choice:
+def choose(
+    types: str,
+    m: int,
+    n: int,
+    k: int,
+    count: int,
+    where: int | None = None,
+    *,
+    plain: bool = True,
+    row_major: bool = True,
+) -> Choice:
     """What computes ``count`` products of these sizes on device ``where``, by default the one that is listed.
 
     The choice depends on types and shape, and on whether the call is ``plain``, without alpha, beta and C: so the same
-    products have the same bits whatever their strides.
+    products have the same bits whatever their strides. Operands that are not ``row_major``, which batched_tma.cu would
+    copy, are left to batched.cu, with the same bits, where it takes their shape.
     """
     if plain and batched.takes_mma(types, m, n, k) and not device.why_not(BATCHED_MMA, where):
         return Choice(Way.BATCHED_MMA)
-    if _batched(types, m, n, k, where, plain):
+    small = _batched(types, m, n, k, where, plain)
+    if types == "f32" and plain and count > 1 and (row_major or not small) and _tma(m, n, k, where, small):
+        return Choice(Way.BATCHED_TMA)
+    if small:
         return Choice(Way.BATCHED)
     for name in _rungs(types, m, n, k, count) if k < MOST_K else ():
         row = ladder_table.BY_NAME[name]
@@ -102,6 +121,15 @@ def _batched(types: str, m: int, n: int, k: int, where: int | None, plain: bool)
         return False
     best = ladder_table.BY_NAME[F32_BEST.name]
     return batched.fits_static(types, m, n, k) or (types == best.types and not device.why_not(best, where))
+
+
+def _tma(m: int, n: int, k: int, where: int | None, small: bool) -> bool:
+    """Whether batched_tma.cu is ahead of batched.cu, which computes the product otherwise if it is ``small``, or else
+    of cuBLAS."""
+    if m * n * k >= LARGE or _full_tiles(m, n, k):
+        return False
+    tile = batched_tma.tile(m, n, k, _TMA_FILL_SMALL if small else _TMA_FILL)
+    return tile is not None and not device.why_not(tile, where)
 
 
 def _rungs(types: str, m: int, n: int, k: int, count: int) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ them in memory and on disk.
 
 from __future__ import annotations
 
-from pysimd.backends.cuda import device, library, tiles
+from pysimd.backends.cuda import batched_tma, device, library, tiles
 from pysimd.backends.cuda.dispatch import F32_BEST, Choice, Way, choose
 from pysimd.backends.cuda.instances import Instances
 from pysimd.backends.cuda.ladder import rungs as ladder
@@ -58,8 +58,12 @@ class Cuda(Gpu):
         if isinstance(kernel, Rung):
             return ladder.work(_on_this_device(kernel), product)
         choice = self._chosen(product)
+        if choice.way is Way.BATCHED_TMA and not batched_tma.reads(product):
+            choice = self._chosen(product, row_major=False)
         if choice.way in (Way.BATCHED, Way.BATCHED_MMA):
             return self._batched_work(product, mma=choice.way is Way.BATCHED_MMA)
+        if choice.way is Way.BATCHED_TMA:
+            return batched_tma.work(product, batched_tma.tile(*product.sizes, 0))
         if choice.way is Way.RUNG:
             return ladder.work(self._named(self.rungs(), choice), product)
         if choice.way is Way.TILES:
@@ -91,8 +95,11 @@ class Cuda(Gpu):
         return ladder.resources(rung)
 
     @staticmethod
-    def _chosen(product: Product) -> Choice:
-        return choose(product.types, *product.sizes, product.count, current_device(), plain=_plain(product))
+    def _chosen(product: Product, *, row_major: bool = True) -> Choice:
+        shape = product.sizes
+        return choose(
+            product.types, *shape, product.count, current_device(), plain=_plain(product), row_major=row_major
+        )
 
     def _batched_work(self, product: Product, *, mma: bool) -> Work | ArrayWork:
         """A batch of small products: by the instance for its shape where there is one, and neither alpha, beta nor

@@ -53,7 +53,7 @@ def tensor_map(
     itemsize: int,
     extents: tuple[int, int, int],
     steps: tuple[int, int],
-    box: tuple[int, int],
+    box: tuple[int, ...],
     swizzle: int,
 ) -> np.ndarray:
     """A CUtensorMap of matrices, one a product; raises ``ShapeError`` where coordinates of 32 bits do not suffice.
@@ -63,7 +63,7 @@ def tensor_map(
         itemsize: bytes of an element.
         extents: elements along memory, across it, and products.
         steps: bytes from row to row and from product to product, multiples of ``ALIGNMENT``; where an extent is 1, any.
-        box: elements along memory and across it that one copy brings, at most 256 each.
+        box: elements along memory and across it, and products (by default one), that one copy brings, at most 256 each.
         swizzle: bytes of a row of the box within which pieces of 16 are stored in an order that depends on the row;
             0: as they lie.
     """
@@ -84,7 +84,7 @@ def tensor_map(
         ctypes.c_void_p(pointer),
         (ctypes.c_uint64 * 3)(*extents),
         (ctypes.c_uint64 * 2)(*steps),
-        (ctypes.c_uint32 * 3)(*box, 1),
+        (ctypes.c_uint32 * 3)(*(*box, 1)[:3]),
         (ctypes.c_uint32 * 3)(1, 1, 1),
         ctypes.c_int(0),
         ctypes.c_int(_SWIZZLES[swizzle]),

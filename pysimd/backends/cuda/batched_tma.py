@@ -1,0 +1,105 @@
+"""Batches of float32 products by gpu_kernels/micro/batched_tma.cu: which it takes, its tile, its launch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache, lru_cache, partial
+
+import numpy as np
+
+from pysimd.backends.cuda import nvrtc, tensor_maps
+from pysimd.backends.cuda.device import multiprocessors
+from pysimd.backends.gpu import cupy_arrays
+from pysimd.backends.gpu.launches import CallOperands
+from pysimd.backends.gpu.plans import A, Argument, ArrayWork, B, C, KernelLaunch, KernelPlan, Slot, Work, current_device
+from pysimd.gpu_kernels import table
+from pysimd.operands import Product
+
+_MOST_PRODUCTS = 1 << 27
+"""Of a launch, whose tiles are counted in 32 bits."""
+
+
+@lru_cache(4096)
+def tile(m: int, n: int, k: int, fill: float) -> table.TmaTile | None:
+    """The tile for products of this shape, or None: ``fill`` is the part of its tiles that C must fill."""
+    sizes_fit = min(m, n) >= table.TMA_LEAST and max(m, n) <= table.TMA_MOST and k >= table.TMA_LEAST_K
+    if not sizes_fit or m % 4 or n % 4 or k % 4:
+        return None
+    best = min(reversed(table.TMA_TILES), key=lambda x: _padded(x, m, n))
+    return best if m * n >= fill * _padded(best, m, n) else None
+
+
+def _padded(x: table.TmaTile, m: int, n: int) -> int:
+    return -(-m // x.bm) * -(-n // x.bn) * x.bm * x.bn
+
+
+def reads(product: Product) -> bool:
+    """Whether no operand and no result has to be copied: all are row-major, at multiples of 16 bytes."""
+    operands = CallOperands(product.a, product.b, None, product.out)
+    return all(_row_major(operands, which) for which in (0, 1, 3))
+
+
+def work(product: Product, chosen: table.TmaTile) -> Work | ArrayWork:
+    """A product of a batch into its ``out``, by way of copies where the kernel cannot read or write as they lie."""
+    a, b, c = (cupy_arrays.readable(x) for x in (product.a, product.b, product.out))
+    operands = CallOperands(a, b, None, c)
+    if not _row_major(operands, 3):
+        return ArrayWork(partial(_by_copy, product, chosen))
+    arrays = *(x if _row_major(operands, which) else _dense(x) for which, x in enumerate((a, b))), None, c
+    return Work(KernelPlan(list(_launches(CallOperands(*arrays), chosen))), arrays)
+
+
+def _by_copy(product: Product, chosen: table.TmaTile) -> None:
+    result = cupy_arrays.empty(product.full, product.dtype)
+    work(product._replace(out=result), chosen).run()
+    cupy_arrays.copy(product.out, result)
+
+
+def _dense(x):
+    """A row-major copy."""
+    result = cupy_arrays.empty(x.shape, x.dtype)
+    cupy_arrays.copy(result, x)
+    return result
+
+
+def _row_major(operands: CallOperands, which: int) -> bool:
+    """Whether columns are adjacent, and rows and products start at multiples of 16 bytes and do not overlap."""
+    (rows, columns), size = operands.strides[which], operands.sizes[which]
+    steps = [step[which] for _, step in operands.dims]
+    return (
+        columns == 1
+        and rows >= (operands.k if which == 0 else operands.n)
+        and all(step >= 0 for step in steps)
+        and all(x * size % tensor_maps.ALIGNMENT == 0 for x in (rows, *steps))
+        and operands.arrays[which].data.ptr % tensor_maps.ALIGNMENT == 0
+    )
+
+
+def _launches(operands: CallOperands, x: table.TmaTile) -> Iterator[KernelLaunch]:
+    """One for every index of the batch but its longest dimension."""
+    m, n, k, device = operands.m, operands.n, operands.k, current_device()
+    rows = [x for x, _ in operands.strides]
+    dims = sorted(operands.dims, key=lambda dim: dim[0]) or [(1, (0, 0, 0, 0))]
+    steps = dims[-1][1]
+    own = [int(step != 0) for step in steps[:2]]
+    across, in_product = -(-n // x.bn), -(-m // x.bm) * -(-n // x.bn)
+    one = int(np.array([1, 0], np.float32).view(np.int64)[0])
+    for pointers, count in operands.walk(dims[:-1], dims[-1], _MOST_PRODUCTS):
+        slots = {i: Slot(0, i, pointers[i] - operands.arrays[i].data.ptr) for i in (A, B, C)}
+        tiles = -(-count // x.products) * in_product
+        fields = [pointers[C], count, m, n, k, rows[C], steps[C], across, in_product, tiles, *own, one]
+        arguments = [Argument(np.array(fields, np.int64), (slots[C],))]
+        for which, extents, box in ((A, (k, m), (x.bk, x.bm)), (B, (n, k), (x.bn, x.bk))):
+            extents, lengths = (*extents, count if own[which] else 1), (4 * rows[which], 4 * steps[which])
+            made = tensor_maps.tensor_map(pointers[which], 4, extents, lengths, (*box, x.products), 0)
+            arguments.append(Argument(made.view(np.int64), (slots[which],), tensor_maps.replace_address))
+        grid = min(multiprocessors(device), -(-tiles // x.groups))
+        yield KernelLaunch(_function(x, device), (grid,), (x.threads,), tuple(arguments), x.dynamic_shared_bytes)
+
+
+@cache
+def _function(x: table.TmaTile, device: int):
+    """The compiled instance; ``device`` is the current one."""
+    kernel = nvrtc.function(x.source, x.entry, arch="sm_90a")
+    kernel.max_dynamic_shared_size_bytes = x.dynamic_shared_bytes
+    return kernel.kernel
