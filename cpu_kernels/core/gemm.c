@@ -636,7 +636,7 @@ static int threads_of(const plan *p)
     const double macs = macs_of(p) * (double)p->batch, worth = macs / WORTH_A_THREAD;
     const int bound = asked < 1 ? 1 : asked > PYSIMD_MAX_THREADS ? PYSIMD_MAX_THREADS : asked;
     if (macs < WORTH_TWO_THREADS) return 1;
-    return pysimd_threads_of_call(worth >= bound ? bound : (int)worth, p->product->woken);
+    return worth >= bound ? bound : (int)worth;
 }
 
 int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *product)
