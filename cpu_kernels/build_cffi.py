@@ -130,7 +130,8 @@ ffi.cdef(
 )
 ffi.set_source(
     "pysimd._cpu",
-    '#include "core/caches.h"\n#include "core/driver.h"\n#include "core/ladder.h"\n#include "core/measure.h"\n#include "core/threads.h"\n',
+    '#include "core/caches.h"\n#include "core/driver.h"\n#include "core/ladder.h"\n#include "core/measure.h"\n'
+    '#include "core/threads.h"\n',
     sources=SOURCES,
     include_dirs=[HERE, np.get_include()],
     # Without this an edited kernel would leave the old extension in build/.

@@ -1,4 +1,4 @@
-/* placement.h: which processor a thread runs on. Where the system cannot say or do it, these functions change nothing. */
+/* placement.h: which processor a thread runs on. Where the system cannot say or do it, these change nothing. */
 #ifndef PYSIMD_PLACEMENT_H
 #define PYSIMD_PLACEMENT_H
 

@@ -25,10 +25,10 @@ typedef struct {
 typedef struct {
     int64_t spin_ns;        /* in a loop, and then */
     int64_t awake_ns;       /* in a loop that yields the processor, up to this time; then asleep */
-    int64_t lost_ns;        /* a worker that is away for so long while it waits shares its processor with a thread that spins */
-    int64_t shared_ns;      /* so long after that workers do not yield, and are woken on another processor than the caller's */
-    int64_t shared_spin_ns; /* and are in the loop for so long */
-    int64_t look_ns;        /* a worker that has an item and did not run for so long ends it on the caller's processor */
+    int64_t lost_ns;        /* who is away for so long while it waits shares its processor with a thread that spins; */
+    int64_t shared_ns;      /* for so long after that no worker yields, and callers wake them on other processors */
+    int64_t shared_spin_ns; /* than their own, and a worker is in the loop for so long */
+    int64_t look_ns;        /* who has an item and does not run for so long ends it on the caller's processor */
     _Atomic int64_t lost, rescued; /* times that it came to that */
 } pysimd_waiting;
 extern pysimd_waiting pysimd_waits;
