@@ -1,12 +1,14 @@
 /* tensors.h: tensors of a library that has DLPack's exchange API, as torch from 2.10 on, as NumPy arrays and back, in C
- * alone: a call by Python's DLPack protocol takes longer than a small product. Compiled with Python's and NumPy's C API. */
+ * alone: a call by Python's DLPack protocol takes longer than a small product. Compiled with Python's and NumPy's C
+ * API. */
 #ifndef PYSIMD_TENSORS_H
 #define PYSIMD_TENSORS_H
 
 #include <Python.h>
 
-/* Take tensors of exactly these types (a tuple), whose exchange API is in the capsule; `bfloat16` is NumPy's type number
- * for it, or -1; `forward_mode` the dict of names of torch.autograd.forward_ad. 0, or -1 with a Python exception. */
+/* Take tensors of exactly these types (a tuple), whose exchange API is in the capsule; `bfloat16` is NumPy's type
+ * number for it, or -1; `forward_mode` the dict of names of torch.autograd.forward_ad. 0, or -1 with a Python
+ * exception. */
 int pysimd_tensors_take(PyObject *types, PyObject *capsule, PyObject *forward_mode, int bfloat16);
 
 int pysimd_is_tensor(PyObject *x);
