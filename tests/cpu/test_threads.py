@@ -349,8 +349,8 @@ print(found > 0, wrong, os.sched_getaffinity(worker[0]) == {there}, right == pys
 @pytest.mark.skipif(bool(RUNNER), reason="the emulator has its own threads")
 @pytest.mark.parametrize("count", ["rescued", "lost"])
 def test_a_worker_without_a_processor(count):
-    """One that lost it in the middle of an item ends the item on the caller's; one that waited for a call takes notice
-    that others use it. Where a thread may run is the same afterwards."""
+    """One that lost it in the middle of an item is found by its caller; one that waited for a call takes notice that
+    others use it. A worker that may not run on the caller's processor, as here, is left where it is."""
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one processor")
     settings = "waits.look_ns = 1 << 60\nwaits.lost_ns = 100_000\n" if count == "lost" else ""
