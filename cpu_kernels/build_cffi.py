@@ -13,7 +13,7 @@ from cffi import FFI
 HERE = "cpu_kernels"
 DISPATCHER = (
     *("registry", "features", "caches", "pack", "widen", "narrow", "stage", "threads", "gemm", "driver", "scale"),
-    *("measure", "cost", "api", "door", "request", "tensors", "ladder"),
+    *("placement", "measure", "cost", "api", "door", "request", "tensors", "ladder"),
 )
 RUNGS = re.findall(r"^LOOPS\((\w+)", Path(HERE, "ladder.inc").read_text(), re.MULTILINE)
 SOURCES = [*(f"{HERE}/core/{name}.c" for name in DISPATCHER), *(f"{HERE}/ladder/{name}.c" for name in RUNGS)]
@@ -65,6 +65,12 @@ ffi.cdef(
         int64_t l1, l2, l3;
     } pysimd_cache_sizes;
     pysimd_cache_sizes pysimd_caches(void);
+
+    typedef struct {
+        int64_t spin_ns, awake_ns, lost_ns, shared_ns, shared_spin_ns, look_ns, lost, rescued;
+        ...;
+    } pysimd_waiting;
+    extern pysimd_waiting pysimd_waits;
 
     uint64_t pysimd_cpu_features(void);
     void pysimd_start(int highest_target);
@@ -124,7 +130,8 @@ ffi.cdef(
 )
 ffi.set_source(
     "pysimd._cpu",
-    '#include "core/caches.h"\n#include "core/driver.h"\n#include "core/ladder.h"\n#include "core/measure.h"\n',
+    '#include "core/caches.h"\n#include "core/driver.h"\n#include "core/ladder.h"\n#include "core/measure.h"\n'
+    '#include "core/threads.h"\n',
     sources=SOURCES,
     include_dirs=[HERE, np.get_include()],
     # Without this an edited kernel would leave the old extension in build/.

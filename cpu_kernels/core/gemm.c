@@ -638,7 +638,7 @@ static int threads_of(const plan *p)
     const double macs = macs_of(p) * (double)p->batch, worth = macs / WORTH_A_THREAD;
     const int bound = asked < 1 ? 1 : asked > PYSIMD_MAX_THREADS ? PYSIMD_MAX_THREADS : asked;
     if (macs < WORTH_TWO_THREADS) return 1;
-    return pysimd_threads_of_call(worth >= bound ? bound : (int)worth, p->product->woken);
+    return worth >= bound ? bound : (int)worth;
 }
 
 /* With tile registers, one product for several threads becomes a grid of products, two for each thread, which packs the

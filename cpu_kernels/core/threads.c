@@ -1,28 +1,30 @@
 /* threads.c: see threads.h. Compiled for the baseline processor.
  *
- * A pool: threads are created by the first call that needs them, then wait for the next call: SPIN_NS in a loop, up to
- * AWAKE_NS in a loop that yields the processor, and after that asleep. There are as many as the largest call asked for,
- * so calls at the same time share them and do not start more. The caller wakes its threads and begins at once; it never
- * waits for a thread that has not begun.
+ * A pool: threads are created by the first call that needs them, then wait for the next call: 100 microseconds in a
+ * loop, up to 2 milliseconds in a loop that yields the processor, and after that asleep. There are as many as the
+ * largest call asked for, so calls at the same time share them and do not start more. The caller wakes its threads and
+ * begins at once; it never waits for a thread that has not begun.
  *
  * On a virtual machine (Zen 3), a thread in the loop begins after 0.3 microseconds. To wake one that sleeps takes the
  * caller 10 to 20, and 100 if the processor was idle: 16 microseconds of work took 53 instead of 138 on one thread
  * after 2 milliseconds of sleep. So there is more work than that for each thread that is woken; but where calls follow
  * on each other, those that wait for little work are awake, and the first call of such a series wakes them.
  *
- * Between two calls there is often other work of some hundred microseconds. On 16 cores of a Xeon, in turn with calls of
- * NumPy, ten float products of 128 x 128 x 128 took 93 microseconds with threads that yield meanwhile, 161 with threads
- * that sleep and are all woken, and 315 on one thread. Tried there without gain: threads that are awake wake others,
- * instead of the caller alone (257 microseconds after sleep, and 245).
+ * Between two calls there is often other work of some hundred microseconds. On 16 cores of a Xeon, in turn with calls
+ * of NumPy, ten float products of 128 x 128 x 128 took 93 microseconds with threads that yield meanwhile, 161 with
+ * threads that sleep and are all woken, and 315 on one thread. Tried there without gain: threads that are awake wake
+ * others, instead of the caller alone (257 microseconds after sleep, and 245).
  *
- * Where another library's idle threads spin on the same cores, a worker may lose its core in the middle of an item, and
- * the call then waits for some milliseconds. The calls after that are computed by their caller alone, for eight times as
- * long as it waited, unless they are told the number of threads. In turn with calls of NumPy on 16 cores of a Xeon, ten
- * float products of 200 x 200 x 200 took 1.09 milliseconds on average (nine of ten at most 1.33), 1.87 (4.77) without
- * this, and 1.16 (1.32) on one thread; ten of doubles 2.28 (2.67), 3.08 (5.36) and 2.39 (2.74). Pauses of 32 times, from
- * a third of the time on: 1.19 and 2.45. Without gain there (Zen 3): workers that sleep as soon as they lose their core
- * while they wait, or after 100 microseconds; that yield from the start; that take no part on the caller's core. 128 x
- * 128 x 128 in turn with NumPy took as long from 32, 50 and 80 microseconds of work for two threads.
+ * Where another library's idle threads spin on the same processors (those of NumPy's OpenBLAS do for 110
+ * milliseconds), a worker that yields does not come back for a slice of time, some milliseconds. One that finds that
+ * it was away does not yield for 100 milliseconds, and no other does: after a short loop they sleep. Who sleeps is
+ * woken in 12 to 40 microseconds, in front of a thread that spins; on any processor but the caller's, where the system
+ * would put a third of them. If a worker loses its processor in the middle of an item, the caller, which has nothing
+ * else to do, has it moved to its own processor and lets it end the item there. In turn with NumPy on a Zen 3 with two
+ * processors, a worker had an item in one of twelve calls without all this, and in nine of ten with it. Tried there:
+ * that calls are computed by their caller alone for a while after such a stall (eight times as long: ten float
+ * products of 128 x 128 x 128 took 504 microseconds in the median instead of 290); short loops of 5 and 50
+ * microseconds instead of 20.
  */
 #include "threads.h"
 
@@ -33,14 +35,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "placement.h"
+
 enum {
     CACHE_LINE = 64,
-    SPIN_NS = 100 * 1000,
-    AWAKE_NS = 2000 * 1000,
     SPINS = 1000, /* of a thread that waits for the end of a phase; then it yields the processor */
-    STALL_NS = 100 * 1000, /* a call waits so long, and for half of its time: a worker has lost its processor */
-    ALONE = 8,             /* times the stall: so long calls are computed by their caller alone */
     ITEM_BITS = 28,
+};
+pysimd_waiting pysimd_waits = {
+    .spin_ns = 100 * 1000,
+    .awake_ns = 2000 * 1000,
+    .lost_ns = 500 * 1000,
+    .shared_ns = 100 * 1000 * 1000,
+    .shared_spin_ns = 20 * 1000,
+    .look_ns = 30 * 1000,
 };
 _Static_assert(PYSIMD_MAX_ITEMS == 1 << ITEM_BITS, "an item's number has ITEM_BITS bits");
 
@@ -61,12 +69,28 @@ static void wait_a_little(int *spins)
 
 /* --- the items of a call --- */
 
+typedef struct worker worker;
+
 typedef struct {
     const pysimd_work *work;
+    worker **workers; /* of which not all may have begun */
+    int count;
     _Alignas(CACHE_LINE) _Atomic int64_t next; /* phase << ITEM_BITS | item; the item may be past the last one */
     _Alignas(CACHE_LINE) _Atomic int64_t ended; /* items of this phase */
-    int64_t waited; /* nanoseconds, by the caller, for items that other threads had taken */
 } call;
+
+struct worker {
+    _Alignas(CACHE_LINE) call *_Atomic call; /* NULL: none; what the caller asks for; or `running` or `quit` */
+    _Atomic int asleep;
+    _Atomic int busy;    /* with an item */
+    _Atomic int leaves;  /* was moved to a caller's processor: it has to sleep when the item has ended */
+    int taken;           /* by a caller */
+    int number;          /* in the call */
+    int64_t ran;         /* nanoseconds on a processor, when the caller looked */
+    pthread_t id;
+    pthread_mutex_t mutex;
+    pthread_cond_t wake;
+};
 
 static int64_t now_ns(void)
 {
@@ -77,24 +101,64 @@ static int64_t now_ns(void)
 
 static int stopped(const pysimd_work *w) { return w->stop && atomic_load(w->stop); }
 
-static void take_items(call *c, int thread)
+/* --- workers without a processor --- */
+
+static _Atomic int64_t shared_until; /* so long other threads are supposed to spin on the processors */
+
+static int is_shared(int64_t now) { return now < atomic_load(&shared_until); }
+
+/* A worker ends its item on the calling thread's processor, and then sleeps. */
+static void rescue(worker *w)
+{
+    atomic_fetch_add(&pysimd_waits.rescued, 1);
+    atomic_store(&shared_until, now_ns() + pysimd_waits.shared_ns);
+    atomic_store(&w->leaves, 1);
+    const pysimd_processors before = pysimd_move_here(w->id);
+    while (before.moved && atomic_load(&w->busy)) sched_yield();
+    pysimd_replace(w->id, &before);
+}
+
+/* A thread waits; if it is the caller's, it looks after workers that have an item and do not run. */
+static void wait_for_others(const call *c, const worker *self, int *spins, int64_t *next_look)
+{
+    wait_a_little(spins);
+    if (self || *spins < SPINS) return;
+    const int64_t now = now_ns();
+    if (now < *next_look) return;
+    *next_look = now + pysimd_waits.look_ns;
+    for (int i = 0; i < c->count; i++) {
+        worker *w = c->workers[i];
+        if (!atomic_load(&w->busy)) continue;
+        const int64_t ran = pysimd_ran_ns(w->id);
+        if (ran == w->ran && ran >= 0) rescue(w);
+        w->ran = ran;
+    }
+}
+
+/* `self`: NULL for the caller. */
+static void take_items(call *c, worker *self)
 {
     const pysimd_work *w = c->work;
     while (!stopped(w)) {
+        if (self) {
+            atomic_store(&self->busy, 1);
+            if (atomic_load(&self->leaves)) return;
+        }
         const int64_t next = atomic_fetch_add(&c->next, 1);
         const int64_t phase = next >> ITEM_BITS, item = next & (PYSIMD_MAX_ITEMS - 1);
         if (phase >= w->phases) return;
         const int64_t items = w->items(w->context, phase);
         if (item < items) {
-            w->run(w->context, thread, phase, item);
+            w->run(w->context, self ? self->number : 0, phase, item);
             if (atomic_fetch_add(&c->ended, 1) + 1 == items) {
                 atomic_store(&c->ended, 0);
                 atomic_store(&c->next, (phase + 1) << ITEM_BITS);
             }
         } else {
-            const int64_t start = thread == 0 ? now_ns() : 0;
-            for (int spins = 0; atomic_load(&c->next) >> ITEM_BITS == phase && !stopped(w);) wait_a_little(&spins);
-            if (thread == 0) c->waited += now_ns() - start;
+            int64_t next_look = 0;
+            if (self) atomic_store(&self->busy, 0);
+            for (int spins = 0; atomic_load(&c->next) >> ITEM_BITS == phase && !stopped(w);)
+                wait_for_others(c, self, &spins, &next_look);
         }
     }
 }
@@ -109,16 +173,6 @@ static void run_alone(const pysimd_work *w)
 
 /* --- the pool --- */
 
-typedef struct {
-    _Alignas(CACHE_LINE) call *_Atomic call; /* NULL: none; what the caller asks for; or one of the two below */
-    _Atomic int asleep;
-    int taken;  /* by a caller */
-    int number; /* in the call */
-    pthread_t id;
-    pthread_mutex_t mutex;
-    pthread_cond_t wake;
-} worker;
-
 static call running, quit; /* a worker has begun; a worker has to end */
 
 static struct {
@@ -126,21 +180,37 @@ static struct {
     worker workers[PYSIMD_MAX_THREADS - 1];
     int count, closed;
     int64_t last; /* time when a call ended */
-    _Atomic int64_t alone_until; /* time until which callers take no worker unless they are told the number of threads */
     pid_t process;
 } pool = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static call *next_call(worker *w)
+/* The next call, or NULL when the worker has to sleep. It sleeps early where it would not get its processor back. */
+static call *watch(const worker *w)
 {
     enum { CHECKS = 16 };
     call *found;
-    const int64_t start = now_ns();
-    for (int64_t waited = 0; waited < AWAKE_NS; waited = now_ns() - start) {
+    const int64_t start = now_ns(), spin_ns = is_shared(start) ? pysimd_waits.shared_spin_ns : pysimd_waits.spin_ns;
+    for (int64_t now = start, before; now - start < pysimd_waits.awake_ns;) {
         for (int i = 0; i < CHECKS; i++, relax())
             if ((found = atomic_load(&w->call))) return found;
-        if (waited > SPIN_NS) sched_yield();
+        if (now - start > spin_ns) {
+            if (is_shared(now)) return NULL;
+            sched_yield();
+        }
+        before = now, now = now_ns();
+        if (now - before > pysimd_waits.lost_ns) {
+            atomic_fetch_add(&pysimd_waits.lost, 1);
+            atomic_store(&shared_until, now + pysimd_waits.shared_ns);
+        }
     }
+    return NULL;
+}
+
+static call *next_call(worker *w)
+{
+    call *found = atomic_load(&w->leaves) ? NULL : watch(w);
+    if (found) return found;
     pthread_mutex_lock(&w->mutex);
+    atomic_store(&w->leaves, 0);
     atomic_store(&w->asleep, 1);
     while (!(found = atomic_load(&w->call))) pthread_cond_wait(&w->wake, &w->mutex);
     atomic_store(&w->asleep, 0);
@@ -155,7 +225,8 @@ static void *serve(void *argument)
         call *c = next_call(w);
         if (c == &quit) return NULL;
         if (!atomic_compare_exchange_strong(&w->call, &c, &running)) continue; /* the caller has not waited */
-        take_items(c, w->number);
+        take_items(c, w);
+        atomic_store(&w->busy, 0);
         atomic_store(&w->call, NULL);
     }
 }
@@ -164,9 +235,12 @@ static void ask(worker *w, call *c)
 {
     atomic_store(&w->call, c);
     if (!atomic_load(&w->asleep)) return;
-    pthread_mutex_lock(&w->mutex);
-    pthread_cond_signal(&w->wake);
+    pthread_mutex_lock(&w->mutex); /* it waits for the signal, or has seen the call */
     pthread_mutex_unlock(&w->mutex);
+    const int away = is_shared(now_ns());
+    const pysimd_processors before = away ? pysimd_move_away(w->id) : (pysimd_processors){.moved = 0};
+    pthread_cond_signal(&w->wake);
+    pysimd_replace(w->id, &before);
 }
 
 /* Returns when the worker has nothing to do with the call any more. */
@@ -174,9 +248,8 @@ static void release(worker *w, call *c)
 {
     call *expected = c;
     if (atomic_compare_exchange_strong(&w->call, &expected, NULL)) return;
-    const int64_t start = now_ns();
-    for (int spins = 0; atomic_load(&w->call);) wait_a_little(&spins);
-    c->waited += now_ns() - start;
+    int64_t next_look = 0;
+    for (int spins = 0; atomic_load(&w->call);) wait_for_others(c, NULL, &spins, &next_look);
 }
 
 /* Fork copies the calling thread alone: the child has no workers. */
@@ -211,7 +284,7 @@ static int take(worker **taken, int most, int woken)
 {
     int count = 0;
     pthread_mutex_lock(&pool.mutex);
-    if (now_ns() - pool.last < AWAKE_NS) woken = most;
+    if (now_ns() - pool.last < pysimd_waits.awake_ns) woken = most;
     for (int i = 0; count < most && !pool.closed; i++) {
         worker *w = &pool.workers[i];
         const int new = i == pool.count;
@@ -243,28 +316,20 @@ __attribute__((destructor)) static void close_pool(void)
     pthread_mutex_unlock(&pool.mutex);
 }
 
-int pysimd_threads_of_call(int threads, int woken)
-{
-    return woken && threads > 1 && now_ns() < atomic_load(&pool.alone_until) ? 1 : threads;
-}
-
 void pysimd_run(const pysimd_work *work, int threads, int woken)
 {
     worker *taken[PYSIMD_MAX_THREADS - 1];
-    if (pysimd_threads_of_call(threads, woken) == 1) {
+    if (threads == 1) {
         run_alone(work);
         return;
     }
-    const int64_t start = now_ns();
     const int count = take(taken, threads - 1, (woken ? woken : threads) - 1);
-    call c = {.work = work};
+    call c = {.work = work, .workers = taken, .count = count};
     for (int i = 0; i < count; i++) {
         taken[i]->number = i + 1;
         ask(taken[i], &c);
     }
-    take_items(&c, 0);
+    take_items(&c, NULL);
     for (int i = 0; i < count; i++) release(taken[i], &c);
-    const int64_t end = now_ns();
-    if (c.waited > STALL_NS && c.waited > (end - start) / 2) atomic_store(&pool.alone_until, end + ALONE * c.waited);
-    give_back(taken, count, end);
+    give_back(taken, count, now_ns());
 }

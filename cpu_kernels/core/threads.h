@@ -20,9 +20,18 @@ typedef struct {
     _Atomic int *stop; /* NULL, or what `run` makes nonzero: items that have not begun are left out */
 } pysimd_work;
 
-/* `threads`; or 1 for a while after a call that waited for threads that had lost their processors, where `woken` is not 0:
- * the number is not the user's. */
-int pysimd_threads_of_call(int threads, int woken);
+/* How workers wait for the next call, in nanoseconds, and how often they were without a processor: for measurements and
+ * tests, which change it while no call runs. */
+typedef struct {
+    int64_t spin_ns;        /* in a loop, and then */
+    int64_t awake_ns;       /* in a loop that yields the processor, up to this time; then asleep */
+    int64_t lost_ns;        /* who is away for so long while it waits shares its processor with a thread that spins; */
+    int64_t shared_ns;      /* for so long after that no worker yields, and callers wake them on other processors */
+    int64_t shared_spin_ns; /* than their own, and a worker is in the loop for so long */
+    int64_t look_ns;        /* who has an item and does not run for so long ends it on the caller's processor */
+    _Atomic int64_t lost, rescued; /* times that it came to that */
+} pysimd_waiting;
+extern pysimd_waiting pysimd_waits;
 
 /* Runs all items, on at most `threads` threads, of which the calling one is the first. Threads that sleep are woken for
  * the first `woken` (0: for all). There are fewer where other calls have taken them or the system refuses them; a

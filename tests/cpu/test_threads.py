@@ -311,6 +311,53 @@ except RuntimeError:
     assert output(code, sys.executable, "-c", limit) == ["True", "True", "0"]
 
 
+CROWDED = """
+import subprocess
+from pysimd._cpu import lib
+
+waits, n = lib.pysimd_waits, 1000
+here, there = sorted(os.sched_getaffinity(0))[:2]
+x = rng.standard_normal((n, n), np.float32)
+right = pysimd.matmul(x, x, threads=1).tobytes()
+known = tasks()
+assert pysimd.matmul(x, x, threads=2).tobytes() == right
+worker = [int(task) for task in tasks() - known]
+assert len(worker) == 1
+os.sched_setaffinity(0, {here})
+os.sched_setaffinity(worker[0], {there})
+busy = "import os\\nos.sched_setaffinity(0, {%d})\\nprint(flush=True)\\nwhile os.getppid() == %d: pass"
+others = [
+    subprocess.Popen([sys.executable, "-S", "-c", busy % (there, os.getpid())], stdout=subprocess.PIPE)
+    for _ in range(3)
+]
+for other in others:
+    other.stdout.readline()
+wrong, end = 0, time.monotonic() + 60
+while time.monotonic() < end and not COUNT:
+    wrong += pysimd.matmul(x, x, threads=2).tobytes() != right
+    time.sleep(0.001)
+found = COUNT
+for other in others:
+    other.kill()
+print(found > 0, wrong, os.sched_getaffinity(worker[0]) == {there}, right == pysimd.matmul(x, x, threads=2).tobytes())
+"""
+"""A process whose worker has a processor that three other processes use all the time."""
+
+
+@LINUX
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no affinity")
+@pytest.mark.skipif(bool(RUNNER), reason="the emulator has its own threads")
+@pytest.mark.parametrize("count", ["rescued", "lost"])
+def test_a_worker_without_a_processor(count):
+    """One that lost it in the middle of an item is found by its caller; one that waited for a call takes notice that
+    others use it. A worker that may not run on the caller's processor, as here, is left where it is."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one processor")
+    settings = "waits.look_ns = 1 << 60\nwaits.lost_ns = 100_000\n" if count == "lost" else ""
+    code = CROWDED.replace("COUNT", f"waits.{count}").replace("wrong, end =", settings + "wrong, end =")
+    assert output(code) == ["True", "0", "True", "True"]
+
+
 def test_the_gil_is_released(rng):
     """While one thread multiplies, another one runs Python."""
     a, b = pair(rng, *(("i8i32", (), 600) if QUICK else ("f64", (), 2000)), 500, 2000)  # with AMX int8 takes 2 ms

@@ -19,6 +19,7 @@ CORE = (
     "widen",
     "narrow",
     "stage",
+    "placement",
     "threads",
     "gemm",
     "driver",

@@ -1,0 +1,23 @@
+/* placement.h: which processor a thread runs on. Where the system cannot say or do it, these change nothing. */
+#ifndef PYSIMD_PLACEMENT_H
+#define PYSIMD_PLACEMENT_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+/* Processors that a thread may run on, as they were before it was moved. */
+typedef struct {
+    _Alignas(8) unsigned char bytes[128];
+    int moved;
+} pysimd_processors;
+
+/* The thread has to leave the calling thread's processor, or to come to it, until pysimd_replace. A thread that waits
+ * for a processor, or sleeps, begins there. */
+pysimd_processors pysimd_move_away(pthread_t thread);
+pysimd_processors pysimd_move_here(pthread_t thread);
+void pysimd_replace(pthread_t thread, const pysimd_processors *before);
+
+/* Nanoseconds that the thread has run on a processor; -1: not known. */
+int64_t pysimd_ran_ns(pthread_t thread);
+
+#endif
