@@ -65,7 +65,7 @@ def matmul(a, b, *, out=None, kernel=None, threads=None):
             Dask, JAX and torch give results of their own kind: docs/interop.md.
         b: (..., k, n) or (k,), of the same dtype; int8 also for uint8 ``a``.
         out: array of the result's shape and dtype to write into; it may overlap ``a`` and ``b``. On a CPU, and on a
-            CUDA device where no kernel is named, it may have the 16-bit dtype of float16 or bfloat16 operands: the
+            GPU where no kernel is named, it may have the 16-bit dtype of float16 or bfloat16 operands: the
             float32 result is then rounded once, at the end.
         kernel: name of a kernel, or a ``MicroKernel``, that computes all tiles. By default the types and n choose it:
             on a CPU the narrowest tile of the highest instruction set that covers n columns.
@@ -131,7 +131,7 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out
         alpha, beta: real numbers, rounded to the result's dtype; int32 values where that is int32.
         trans_a, trans_b: transpose the last two dimensions of ``a``, ``b``.
         out: array of the result's shape and dtype to write into; it may overlap any operand, and may be ``c``. On a
-            CPU, and on a CUDA device where no kernel is named or ``f16_best`` or ``bf16_best``, it may have the 16-bit
+            CPU, and on a GPU where no kernel is named or ``f16_best`` or ``bf16_best``, it may have the 16-bit
             dtype of ``a`` and ``b``, which then is that of ``c`` too.
         kernel: name of a kernel or of a rung of a ladder, or one of these objects, that computes the products. By
             default what is fastest for the shape: on a GPU the last rung for the types where it was measured faster
