@@ -45,13 +45,19 @@ def register(package: str, load: Callable[[], ArrayLibrary]) -> None:
     _libraries[package] = load
 
 
-def _library_of(*given) -> ArrayLibrary | None:
-    """The library of the first operand that has one."""
-    for x in given:
-        load = _libraries.get(type(x).__module__.partition(".")[0])
-        if load is not None:
-            return load()
-    return None
+def _library_of(**given) -> ArrayLibrary | None:
+    """The library of the operands that have one; raises ``DTypeError`` where they have two."""
+    found = None
+    for name, x in given.items():
+        package = type(x).__module__.partition(".")[0]
+        load = _libraries.get(package)
+        if load is None:
+            continue
+        library = load()
+        if found is not None and library is not found[0]:
+            raise DTypeError(f"{found[1]} is an array of {found[2]}, {name} one of {package}: convert one of them")
+        found = found or (library, name, package)
+    return None if found is None else found[0]
 
 
 def matmul(a, b, *, out=None, kernel=None, threads=None):
@@ -101,7 +107,7 @@ def _matmul(a, b, out, kernel, threads):
         if result is not None:
             return result
     operands.check_threads(threads)
-    library = _library_of(a, b, out)
+    library = _library_of(a=a, b=b, out=out)
     if library is not None:
         result = library.matmul(a, b, out, kernel, threads)
         if result is not NotImplemented:
@@ -169,7 +175,7 @@ def _gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads):
             return result
     options = GemmOptions.checked(alpha, beta, trans_a, trans_b, c)
     operands.check_threads(threads)
-    library = _library_of(a, b, c, out)
+    library = _library_of(a=a, b=b, c=c, out=out)
     if library is not None:
         result = library.gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads)
         if result is not NotImplemented:

@@ -9,11 +9,15 @@
 static const pysimd_kernel *find(const char *name)
 {
     for (int i = 0; i < pysimd_kernel_count; i++)
-        if (!strcmp(pysimd_kernels[i].name, name)) return pysimd_can_run(pysimd_kernels + i) ? pysimd_kernels + i : NULL;
+        if (!strcmp(pysimd_kernels[i].name, name))
+            return pysimd_can_run(pysimd_kernels + i) ? pysimd_kernels + i : NULL;
     return NULL;
 }
 
-static const pysimd_kernel *choose(pysimd_types types, int64_t m, int64_t n) { return pysimd_choose((int)types, m, n, 0); }
+static const pysimd_kernel *choose(pysimd_types types, int64_t m, int64_t n)
+{
+    return pysimd_choose((int)types, m, n, 0);
+}
 
 /* The bound of PYSIMD_ISA; -1 where it is no target. */
 static int highest_target(void)

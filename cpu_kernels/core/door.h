@@ -3,16 +3,18 @@
 #define PYSIMD_DOOR_H
 
 /* The functions of the module. Each returns NotImplemented, without having written anything, unless all operands are
- * NumPy arrays, or tensors (tensors.h), of matching shapes and dtypes: Python then converts the operands, or raises the error.
+ * NumPy arrays, or tensors (tensors.h), of matching shapes and dtypes: Python then converts the operands, or raises the
+ * error.
  *
  *   start(kernels, dtypes)   kernels: dict of names and MicroKernel objects to rows of the table; dtypes: tuples
  *                            (types, a, b, c) of NumPy's type numbers
  *   set_limits(threads, thread_ns, wake_ns, gil_ns, stream_bytes)
- *   take_tensors(types, exchange_api, forward_mode)   matmul and gemm take tensors of these types from now on: tensors.h
+ *   take_tensors(types, exchange_api, forward_mode)   matmul and gemm take tensors of these types from now on:
+ *                            tensors.h
  *   layouts(a, b, c, out, call)           key, device and addresses of a call with tensors on a GPU: tensors.h
  *   matmul(a, b, out, kernel, threads)
  *   operator(types, observers, plain, dispatched)   a function of (a, b): their product, which has the type of 16-bit
- *                            operands, where both are of these types and no function of `observers` returns what is true;
+ *                            operands, where both are of these types and no function of `observers` is true;
  *                            plain(a, b) if matmul does not take them. dispatched(...) for all other calls
  *   gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads)
  *   call(kernel, a, b, c, out)            c + a @ b by one kernel

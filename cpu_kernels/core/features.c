@@ -97,7 +97,7 @@ uint64_t pysimd_cpu_features(void) { return 0; }
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Linux from 5.16 on: documentation of the kernel, arch/x86/xstate.rst. A thread that exists has the permission as well.
+/* Linux from 5.16 on: documentation of the kernel, arch/x86/xstate.rst. A thread that exists has the permission, too.
  * It is refused where a signal handler has a stack too small for the state with tiles; and after it is given, such a
  * stack is refused. */
 int pysimd_permits_tiles(void)

@@ -1,13 +1,8 @@
 /* tensors.c: see tensors.h. Stable ABI of Python 3.10, C API of NumPy 1.23. */
-#define Py_LIMITED_API 0x030a0000
-#define PY_SSIZE_T_CLEAN
-#define NPY_NO_DEPRECATED_API NPY_1_23_API_VERSION
-#define NPY_TARGET_VERSION NPY_1_23_API_VERSION
-#define PY_ARRAY_UNIQUE_SYMBOL pysimd_numpy
 #define NO_IMPORT_ARRAY
+#include "numpy_api.h"
 #include "tensors.h"
 
-#include <numpy/arrayobject.h>
 #include <stdlib.h>
 
 #include "dlpack.h"

@@ -17,6 +17,7 @@ from emulated import (
     ACCUMULATE,
     FACTORS,
     MACHINES,
+    OF_PYTHON,
     PLACES,
     REQUIRED,
     SOURCES,
@@ -266,7 +267,7 @@ def test_a_wrong_result_and_a_crash_are_seen(emulated):
 
 @pytest.mark.parametrize("architecture", ["aarch64", "riscv64"])
 def test_the_door_compiles(architecture, tmp_path):
-    """core/door.c needs the headers of Python and NumPy, of which pyconfig.h is this machine's; sizes are the same."""
+    """The files that need the headers of Python and NumPy; pyconfig.h is this machine's, whose sizes are the same."""
     if missing(architecture):
         (pytest.fail if REQUIRED else pytest.skip)(missing(architecture))
     configuration = tmp_path / f"{architecture}-linux-gnu" / f"python3.{sys.version_info[1]}" / "pyconfig.h"  # Debian's
@@ -274,7 +275,6 @@ def test_the_door_compiles(architecture, tmp_path):
     configuration.write_text(f'#include "{sysconfig.get_config_h_filename()}"\n')
     headers = [sysconfig.get_path("include"), sysconfig.get_path("platinclude"), np.get_include(), tmp_path]
     command = [*compiler(architecture), *build_cffi.FLAGS, *WARNINGS, *(f"-isystem{x}" for x in headers)]
-    done = subprocess.run(
-        [*command, "-fsyntax-only", str(SOURCES / "core" / "door.c")], stderr=subprocess.PIPE, text=True
-    )
+    files = [str(SOURCES / "core" / name) for name in OF_PYTHON]
+    done = subprocess.run([*command, "-fsyntax-only", *files], stderr=subprocess.PIPE, text=True)
     assert done.returncode == 0, done.stderr

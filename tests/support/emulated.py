@@ -30,6 +30,8 @@ REQUIRED = os.environ.get("PYSIMD_TEST_CROSS") == "1"
 
 SOURCES = Path(__file__).parents[2] / "cpu_kernels"
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
+OF_PYTHON = ("door.c", "request.c", "tensors.c")
+"""The files in core/ that need the headers of Python and NumPy."""
 RUN, MULTIPLY = 0, 1
 PLACES = {"ending_at_guard": 0, "starting_at_guard": 1}
 ZERO, ACCUMULATE, FACTORS = cpu_table.lib.PYSIMD_ZERO, 0, 8
@@ -99,13 +101,12 @@ def compiler(architecture: str) -> list[str]:
 
 def objects(architecture: str, folder: Path) -> list[Path]:
     """Every C file of the kernels and of the extension that needs no Python, compiled without a warning."""
-    of_python = ("door.c", "tensors.c")
     jobs = [
         (Path(x), [*targets.FLAGS, *targets.TARGETS[target][1]])
         for target in targets.built_on(architecture)
         for x in targets.sources(SOURCES, target)
     ]
-    jobs += [(SOURCES.parent / name, build_cffi.FLAGS) for name in build_cffi.SOURCES if not name.endswith(of_python)]
+    jobs += [(SOURCES.parent / name, build_cffi.FLAGS) for name in build_cffi.SOURCES if not name.endswith(OF_PYTHON)]
     jobs.append((Path(__file__).parents[1] / "cross" / "run_cases.c", build_cffi.FLAGS))
     found, running = [], []
     for source, flags in jobs:

@@ -1,0 +1,69 @@
+/* request.h: what a call asks for, read from NumPy arrays, and the product that it is: shapes broadcast as NumPy does,
+ * batch dimensions merged, addresses and strides. Nothing is computed or written here. */
+#ifndef PYSIMD_REQUEST_H
+#define PYSIMD_REQUEST_H
+
+#include "numpy_api.h"
+#include "registry.h"
+#include "scale.h"
+
+/* NumPy's type numbers of A, B and C; -1: not offered by dtype. */
+extern int pysimd_type_numbers[TYPES][3];
+
+/* One matrix operand of a product. Strides are bytes; a dimension of length 1 has stride 0. */
+typedef struct {
+    PyArrayObject *array;
+    char *data;
+    int batch_dims;
+    int64_t rows, cols, rs, cs;
+    int size; /* of an element */
+} operand;
+
+typedef enum { MATRIX, TRANSPOSED, ROW_OR_MATRIX, COLUMN_OR_MATRIX } shape_kind;
+
+typedef struct {
+    PyObject *a, *b, *c, *out; /* c and out: NULL if not given */
+    shape_kind kind_a, kind_b;
+    const pysimd_kernel *kernel; /* NULL: the one that dispatch takes */
+    int tile;                    /* a and b have the kernel's own rows and columns */
+    int threads;                 /* 0: by the estimate */
+    int narrow;                  /* without `out`, the result of 16-bit operands has their type */
+    pysimd_factors factors;
+} request;
+
+/* All that is derived from a request before anything is written. */
+typedef struct {
+    operand a, b, c, out;
+    int types, result_type; /* its NumPy type number: that of C, or a 16-bit type, which `out` asks for */
+    int batch_dims;
+    int64_t batch[PYSIMD_MAX_DIMS], count;
+    pysimd_product product;
+} plan;
+
+/* Reads the operands but for `out`; 0 unless the shapes and dtypes of a, b and c match. */
+int pysimd_read_request(const request *r, plan *p);
+
+/* Dimensions of the result: those of the batch, then rows and columns unless a or b is a vector. */
+int pysimd_result_shape(const request *r, const plan *p, npy_intp *shape);
+
+/* The result as an operand: its last dimensions are rows and columns, or what vectors leave of them. */
+void pysimd_result_operand(const request *r, const plan *p, PyArrayObject *array, operand *x);
+
+/* Whether `out` is an array of this shape and dtype that kernels can store into, without overlap with what they
+ * read. */
+int pysimd_usable(const request *r, plan *p, PyObject *given, const npy_intp *shape, int nd);
+
+/* The product of a plan whose operands and result are known. Larger results than `stream_bytes` are written by
+ * non-temporal stores where they can be. */
+void pysimd_fill_product(plan *p, const pysimd_kernel *kernel, int flags, double stream_bytes);
+
+/* Whether the result has a 16-bit type, to which the kernel's float32 is rounded. */
+int pysimd_is_narrow(const plan *p);
+
+/* Bytes from product to product along batch dimension d; 0 where the operand broadcasts. */
+int64_t pysimd_batch_stride(const plan *p, const operand *x, int d);
+
+int pysimd_overlap(PyArrayObject *x, PyArrayObject *y);
+int pysimd_same_memory(PyArrayObject *x, PyArrayObject *y);
+
+#endif
