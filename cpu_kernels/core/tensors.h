@@ -24,8 +24,8 @@ PyObject *pysimd_tensor_view(PyObject *tensor);
 /* What the plan of a product on a GPU depends on: a tuple of its key, the number of the device, and a list of the
  * addresses of `given`: tensors A, B, C0 and the result, of which the last two may be None, and what is asked for, any
  * hashable object. The list has two words more, for scratch memory. The key, that object and bytes, has of each tensor
- * its device, dtype, shape, strides, and the last bits of its address. It is None where pysimd_tensor_view gives no view,
- * or a tensor is not on a GPU. NULL with an exception. */
+ * its device, dtype, shape, strides, and the last bits of its address. It is None where pysimd_tensor_view gives no
+ * view, or a tensor is not on a GPU. NULL with an exception. */
 PyObject *pysimd_tensor_layouts(PyObject *const *given);
 
 /* A tensor on the memory of an array, which it keeps alive; takes the reference. NULL with an exception. */

@@ -52,8 +52,8 @@ def test_arrays_of_two_libraries_are_refused():
     for a in given:
         for b in given:
             if a is not b:
-                with pytest.raises(pysimd.DTypeError, match="a is an array of .*, b one of .*: convert one"):
+                with pytest.raises(pysimd.DTypeError, match=r"a is an array of .*, b one of .*: convert one"):
                     pysimd.matmul(a, b)
-                with pytest.raises(pysimd.DTypeError, match="a is an array of .*, c one of .*: convert one"):
+                with pytest.raises(pysimd.DTypeError, match=r"a is an array of .*, c one of .*: convert one"):
                     pysimd.gemm(a, np.ones((4, 4), np.float32), b, beta=1)
         assert type(pysimd.matmul(a, np.ones((4, 4), np.float32))) is type(a)
