@@ -511,8 +511,8 @@ static PyObject *door_take_tensors(PyObject *self, PyObject *args)
     (void)self;
     PyObject *types, *capsule, *forward_mode;
     if (!PyArg_ParseTuple(args, "O!OO!", &PyTuple_Type, &types, &capsule, &PyDict_Type, &forward_mode)) return NULL;
-    if (pysimd_tensors_take(types, capsule, forward_mode, pysimd_type_numbers[BF16F32][0])) return NULL;
-    Py_RETURN_NONE;
+    const int taken = pysimd_tensors_take(types, capsule, forward_mode, pysimd_type_numbers[BF16F32][0]);
+    return taken < 0 ? NULL : PyBool_FromLong(taken);
 }
 
 static PyObject *door_layouts(PyObject *self, PyObject *const *args, Py_ssize_t count)

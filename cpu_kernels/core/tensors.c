@@ -18,13 +18,14 @@ int pysimd_tensors_take(PyObject *given, PyObject *capsule, PyObject *forward, i
 {
     const dlpack_exchange *found = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
     if (!found) return -1;
-    if (found->version.major != DLPACK_MAJOR || !found->view_of_object || exchange) return 0; /* Python takes them */
+    if (exchange) return exchange == found;
+    if (found->version.major != DLPACK_MAJOR || !found->view_of_object) return 0; /* Python takes them */
     requires_grad = PyUnicode_InternFromString("requires_grad"), is_neg = PyUnicode_InternFromString("is_neg");
     current_level = PyUnicode_InternFromString("_current_level");
     if (!requires_grad || !is_neg || !current_level) return -1;
     Py_INCREF(given), Py_INCREF(forward);
     types = given, forward_mode = forward, bfloat16_number = bfloat16, exchange = found;
-    return 0;
+    return 1;
 }
 
 int pysimd_type_in(PyObject *x, PyObject *these)

@@ -7,8 +7,8 @@
 #include <Python.h>
 
 /* Take tensors of exactly these types (a tuple), whose exchange API is in the capsule; `bfloat16` is NumPy's type
- * number for it, or -1; `forward_mode` the dict of names of torch.autograd.forward_ad. 0, or -1 with a Python
- * exception. */
+ * number for it, or -1; `forward_mode` the dict of names of torch.autograd.forward_ad. 1; 0 for an API that is not
+ * known, or another than before; -1 with a Python exception. */
 int pysimd_tensors_take(PyObject *types, PyObject *capsule, PyObject *forward_mode, int bfloat16);
 
 int pysimd_is_tensor(PyObject *x);

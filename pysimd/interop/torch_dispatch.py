@@ -121,8 +121,8 @@ def read_tensors_in_c() -> None:
     exchange = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)  # torch 2.10 and later
     if exchange is not None:
         door = registry.implementation("cpu").door
-        door.take_tensors(TYPES, exchange, vars(torch.autograd.forward_ad))
-        replay.read_tensors_by(door.layouts)
+        if door.take_tensors(TYPES, exchange, vars(torch.autograd.forward_ad)):
+            replay.read_tensors_by(door.layouts)
     seen_by = observers()
     if seen_by is not None:
         _leave_dispatcher_out(seen_by)

@@ -83,7 +83,10 @@ def taking_tensors():
     new = ctypes.pythonapi.PyCapsule_New
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
     door = registry.implementation("cpu").door
-    door.take_tensors((Tensor,), new(ctypes.addressof(EXCHANGE), b"dlpack_exchange_api", None), FORWARD)
+    later = Exchange((2, 0), None, (None,) * 3, view_of_object, None)
+    for exchange, taken in ((later, False), (EXCHANGE, True), (EXCHANGE, True), (later, False)):
+        capsule = new(ctypes.addressof(exchange), b"dlpack_exchange_api", None)
+        assert door.take_tensors((Tensor,), capsule, FORWARD) is taken
     return door
 
 
