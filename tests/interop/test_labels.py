@@ -1,6 +1,7 @@
-"""xarray and pandas, as docs/interop.md describes them; the array-API namespaces of NumPy and torch; arrays of two
-libraries."""
+"""xarray and pandas, as docs/interop.md describes them; the array-API namespaces of NumPy, CuPy and torch; arrays of
+two libraries."""
 
+import cuda_arrays
 import numpy as np
 import pytest
 
@@ -44,6 +45,19 @@ def test_array_api_namespaces(library, rng):
     assert compat.array_namespace(product) is xp
     assert type(product) is type(given)
     np.testing.assert_array_equal(np.asarray(product), x @ x.swapaxes(-1, -2))
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(bool(cuda_arrays.WHY_NOT), reason=cuda_arrays.WHY_NOT or "nothing")
+def test_array_api_namespace_of_cupy(rng):
+    compat = pytest.importorskip("array_api_compat")
+    import cupy
+
+    x = cupy.asarray(rng.integers(-9, 9, (9, 4, 4)).astype("float32"))
+    xp = compat.array_namespace(x)
+    product = pysimd.matmul(x, xp.matrix_transpose(x))
+    assert compat.array_namespace(product) is xp
+    np.testing.assert_array_equal(product.get(), x.get() @ x.get().swapaxes(-1, -2))
 
 
 def test_arrays_of_two_libraries_are_refused():
