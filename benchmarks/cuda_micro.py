@@ -1,4 +1,4 @@
-"""CUDA speed against peers in the same run: ``python benchmarks/cuda_micro.py [--out FILE.json]``.
+"""CUDA speed against peers in the same run: ``python benchmarks/cuda_micro.py [--out FILE.json] [--into FILE.json]``.
 
 Sections:
     peaks     of this device: copied bytes, and independent instructions in registers
@@ -13,15 +13,18 @@ Sections:
 
 Samples of one line are interleaved, each some calls between two events on the GPU, and are medians. Operands are
 random; products are checked before they are timed. PyTorch is optional. PYSIMD_COMMIT names the commit where git
-cannot.
+cannot. With --into, the sections and types that are measured replace those of an earlier record; the others stay, and
+every row names its commit.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import random
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -57,6 +60,9 @@ SIZES = {
 }
 SHAPES = {"f32": 40, "f64": 10, "f16": 20}
 """How many random shapes."""
+
+BY_TYPES = {"batched": ["types"], "shapes": ["types"]}
+"""The sections that --types bounds: --into replaces the rows of these types."""
 
 SHAPES_SEED, SHAPES_RANGE, SHAPES_BYTES = 14, (4, 256), 600_000_000
 """m, n and k are log-uniform in the range; bytes of A, B and C together."""
@@ -305,13 +311,17 @@ def main() -> None:
     parser.add_argument(
         "--types", nargs="+", choices=SIZES, default=list(SIZES), metavar="TYPES", help="of the batches"
     )
+    parser.add_argument("--into", type=Path, metavar="FILE.json", help="an earlier record, whose other figures stay")
     options = parser.parse_args()
     record.need_cuda(parser)
     for table_of in (SIZES, SHAPES):
         for types in set(table_of) - set(options.types):
             del table_of[types]
-    machine = record.gpu() | {"torch": getattr(torch, "__version__", None)}
-    record.write(machine, options.out, **{name: SECTIONS[name]() for name in options.sections})
+    found = {"machine": record.gpu() | {"torch": getattr(torch, "__version__", None)}}
+    found |= {name: SECTIONS[name]() for name in options.sections}
+    if options.into:
+        found = record.merged(json.loads(options.into.read_text()), found, BY_TYPES)
+    record.write(**{"out": options.out, **{name: x for name, x in found.items() if name != "schema_version"}})
 
 
 if __name__ == "__main__":

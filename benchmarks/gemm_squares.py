@@ -1,14 +1,17 @@
-"""Tensor-core products against cuBLAS: ``python benchmarks/gemm_squares.py [--out FILE.json]``.
+"""Tensor-core products against cuBLAS: ``python benchmarks/gemm_squares.py [--out FILE.json] [--into FILE.json]``.
 
 bf16_best, f16_best and i8_wgmma by their names, at m = n = k and at shapes with a small C; 16-bit operands with a C of
 their own type (torch is measured there too) and of float32, int8 with a row-major and with a column-major B for both
 sides. Samples are shuffled and interleaved, on random operands that exceed L2 in all. Figures are medians of GPU times:
-calls are queued before they are timed, so the host's time is not in them.
+calls are queued before they are timed, so the host's time is not in them. With --into, the shapes that are measured
+replace those of an earlier record.
 """
 
 from __future__ import annotations
 
+import json
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import cupy
@@ -37,6 +40,8 @@ SMALL_C = (
 
 RUNGS = {"bf16f32": "bf16_best", "f16f32": "f16_best", "i8i32": "i8_wgmma"}
 MOST_SETS = 32
+
+KEYS = {"rows": ["types", "m", "n", "k", "c"]}
 
 
 def row(types: str, m: int, n: int, k: int, narrow: bool, seconds: float) -> dict[str, Any]:
@@ -84,16 +89,21 @@ def _torch(a, b, out):
 def main() -> None:
     parser = record.parser(__doc__)
     parser.add_argument("--seconds", type=float, default=0.1, help="for each side at each shape (%(default)s)")
+    parser.add_argument("--sizes", nargs="*", type=int, default=SIZES, metavar="SIZE", help="m = n = k (%(default)s)")
+    parser.add_argument("--into", type=Path, metavar="FILE.json", help="an earlier record, whose other shapes stay")
     options = parser.parse_args()
     record.need_cuda(parser)
     ladder.check_available()
     rows = []
-    for size in SIZES:
+    for size in options.sizes:
         for types in RUNGS:
             for narrow in (False,) if types == "i8i32" else (True, False):
                 rows.append(row(types, size, size, size, narrow, options.seconds))
     rows += [row(types, *shape, True, options.seconds) for shape in SMALL_C for types in ("bf16f32", "f16f32")]
-    record.write(record.gpu(), options.out, rows=rows)
+    found = {"machine": record.gpu(), "rows": rows}
+    if options.into:
+        found = record.merged(json.loads(options.into.read_text()), found, KEYS)
+    record.write(found["machine"], options.out, rows=found["rows"])
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -120,6 +120,45 @@ def write(machine: dict[str, Any], out: Path | None, **sections) -> None:
     else:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(text)
+
+
+def merged(old: dict[str, Any], new: dict[str, Any], keys: Mapping[str, Sequence[str]] | None = None) -> dict[str, Any]:
+    """A record in which the sections of a new one have taken the place of an old one's. Of a section in ``keys`` only
+    the rows with values of those fields that were measured again. Every row, and every section that is no list, names
+    its commit."""
+    if old["machine"]["device"] != new["machine"]["device"]:
+        raise ValueError(f"{old['machine']['device']} and {new['machine']['device']} are two devices")
+    old, new = _with_commits(old), _with_commits(new)
+    for name, fields in (keys or {}).items():
+        if name in old and name in new:
+            new[name] = _replaced(old[name], new[name], fields)
+    return old | new
+
+
+def _replaced(old: list[dict[str, Any]], new: list[dict[str, Any]], fields: Sequence[str]) -> list[dict[str, Any]]:
+    """Rows, of which the new ones stand where the old ones of the same fields stood, or at the end."""
+    again: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in new:
+        again.setdefault(tuple(row[x] for x in fields), []).append(row)
+    found = []
+    for row in old:
+        key = tuple(row[x] for x in fields)
+        found += again.get(key, [row])
+        if key in again:
+            again[key] = []
+    return found + [row for rows in again.values() for row in rows]
+
+
+def _with_commits(document: dict[str, Any]) -> dict[str, Any]:
+    """A record whose rows name the commit that they were measured at."""
+    commit = {"commit": document["machine"]["commit"]}
+    found = dict(document)
+    for name, section in document.items():
+        if isinstance(section, list):
+            found[name] = [commit | row for row in section]
+        elif name != "machine" and isinstance(section, dict):
+            found[name] = commit | section
+    return found
 
 
 def read(name: str) -> dict[str, Any]:

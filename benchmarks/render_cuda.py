@@ -16,6 +16,20 @@ from pysimd.report.drawing import Dot, Drawing, Line, Shape, Text, stacked
 
 PICTURE = "cuda_batched_h200.svg"
 LINES = {"pysimd": "pysimd", "cupy": "cupy.matmul", "torch": "torch.bmm"}
+TITLES = {
+    "peaks": "the copy and the peaks",
+    "batched": "batches",
+    "shapes": "random shapes",
+    "small": "small batches",
+    "tiles": "kernels on shared panels",
+    "register_tiles": "register tiles",
+    "gemms": "products without tensor cores",
+}
+"""What the sections of the record are called on the page."""
+
+BY_TYPES = ("batched", "shapes")
+"""Sections of which a run may measure some types only."""
+
 PAGE = record.ROOT / "docs" / "cuda.md"
 
 
@@ -26,6 +40,22 @@ def rate(row, name: str) -> str:
 
 def against_peak(row) -> list[str]:
     return [f"{row['tflops']:.1f}", f"{row['peak_tflops']:.1f}", f"{row['part_of_peak']:.1%}"]
+
+
+def commits(document: dict[str, Any]) -> str:
+    """Which sections, and which types of those that have them, were recorded at which commit."""
+    found: dict[str, list[str]] = {}
+    for name, title in TITLES.items():
+        section = document.get(name, ())
+        rows = [section] if isinstance(section, dict) else section
+        types_at: dict[str, list[str]] = {}
+        for row in rows:
+            at = types_at.setdefault(row.get("commit", document["machine"]["commit"]), [])
+            if name in BY_TYPES and row["types"] not in at:
+                at.append(row["types"])
+        for commit, types in types_at.items():
+            found.setdefault(commit, []).append(title + (f" ({', '.join(types)})" if types else ""))
+    return "; ".join(f"commit {commit}: {', '.join(titles)}" for commit, titles in found.items())
 
 
 def batched(document: dict[str, Any]) -> list[str]:
@@ -135,8 +165,8 @@ def rendered(page: str) -> str:
     machine, peaks = document["machine"], document["peaks"]
     lines = [
         f"{machine['device']}, CUDA {record.cuda_version(machine)}, CuPy {machine['cupy']}, cuBLAS "
-        f"{machine['cublas']}, PyTorch {machine['torch']}; {machine['date']}, commit {machine['commit']}. In the same "
-        f"run a device-to-device copy moved {peaks['copy_tb_per_s']:.2f} TB/s; independent FFMA in registers ran at "
+        f"{machine['cublas']}, PyTorch {machine['torch']}; {machine['date']}. Recorded at {commits(document)}. "
+        f"A device-to-device copy moved {peaks['copy_tb_per_s']:.2f} TB/s; independent FFMA in registers ran at "
         f"{peaks['ffma_tflops']:.1f} TFLOP/s, HFMA2 at {peaks['hfma2_tflops']:.1f} "
         f"({peaks['hfma2_broadcast_tflops']:.1f} with one factor broadcast from half a register), dp4a at "
         f"{peaks['dp4a_tflops']:.1f} TOP/s.",

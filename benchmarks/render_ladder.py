@@ -1,10 +1,10 @@
-"""Make the figures of docs/ladder.md and the chart from recorded results: ``python benchmarks/render_ladder.py``.
+"""Make the figures of docs/ladder*.md and the charts from recorded results: ``python benchmarks/render_ladder.py``.
 
 Reads ladder_h200.json and ladder_counters_h200.json in benchmarks/results (made by ``python benchmarks/ladder.py
 --types f32,f16f32,bf16f32 --out ...`` and the same with ``--counters``), and ladder_i8_h200.json (``--types i8i32``);
-writes ladder_h200.svg there, and in docs/ladder.md the text between the markers ``bench:begin`` and ``bench:end`` and
-that between ``rung:NAME`` and ``/rung``, of the rungs that were recorded. Recorded rungs that the ladder no longer has
-are left out.
+writes ladder_h200.svg there, and in docs/ladder.md and docs/ladder_tensor_cores.md the text between markers such as
+``bench:begin`` and ``bench:end`` and that between ``rung:NAME`` and ``/rung``, of the rungs that were recorded. Rungs
+that the ladder no longer has are left out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pysimd
 from pysimd.report import bars
 from pysimd.report.drawing import Drawing
 
-PAGE = record.ROOT / "docs" / "ladder.md"
+PAGES = tuple(record.ROOT / "docs" / f"{name}.md" for name in ("ladder", "ladder_tensor_cores"))
 SECTION_SIZE = 4096
 CHART_SIZES = (2048, 8192)
 CHARTS = {"f32": "ladder_h200.svg", "f16f32": "ladder_f16_h200.svg", "bf16f32": "ladder_bf16_h200.svg"}
@@ -147,11 +147,16 @@ def int8(document: dict[str, Any]) -> str:
 
 
 def rendered(page: str) -> str:
-    """The page with what was recorded."""
-    page = record.replaced(page, int8(record.read("ladder_i8_h200")), "int8")
+    """A page with what was recorded of its parts."""
     document, counters = recorded(), record.read("ladder_counters_h200")
-    page = record.replaced(page, overview(document))
-    page = record.replaced(page, errors(record.read("tf32x3_error_h200")), "tf32x3-error")
+    parts = {
+        "bench": overview(document),
+        "int8": int8(record.read("ladder_i8_h200")),
+        "tf32x3-error": errors(record.read("tf32x3_error_h200")),
+    }
+    for name, text in parts.items():
+        if f"<!-- {name}:begin -->" in page:
+            page = record.replaced(page, text, name)
     return re.sub(
         r"(<!-- rung:(\w+) -->\n).*?(<!-- /rung -->)",
         lambda match: f"{match[1]}{section(match[2], document, counters)}{match[3]}",
@@ -167,7 +172,8 @@ def pictures() -> dict[str, Drawing]:
 
 
 def main() -> None:
-    PAGE.write_text(rendered(PAGE.read_text()))
+    for page in PAGES:
+        page.write_text(rendered(page.read_text()))
     record.draw(pictures())
 
 

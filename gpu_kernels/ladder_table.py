@@ -181,6 +181,7 @@ _SIXTEEN_BIT = (
     TensorBlock(128, 256, stages=4, threads=384, cluster=2, persistent=True, rate=920),
     TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=920),
     TensorBlock(128, 192, stages=4, threads=384, persistent=True, rate=890),
+    TensorBlock(128, 192, stages=4, threads=384, cluster=2, persistent=True, rate=880, least=1 << 30),
     TensorBlock(128, 128, stages=6, threads=384, persistent=True, rate=870),
     TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=920),
     TensorBlock(128, 128, stages=5, threads=384, split=4, persistent=True, rate=870),

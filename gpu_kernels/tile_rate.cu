@@ -35,6 +35,6 @@ __global__ void __launch_bounds__(256, 1) tile_rate(const u32* words, u32* out, 
             rank1_update<T>(acc, a[k % 2], b[k % 2]);
         }
     typename T::Partial all = T::partial(acc[0][0]);
-    unrolled<0, MR * NR>([&](int i) { all = T::add(all, T::partial(acc[i / NR][i % NR])); });
+    unrolled<1, MR * NR>([&](int i) { all = T::add(all, T::partial(acc[i / NR][i % NR])); });
     out[blockIdx.x * blockDim.x + threadIdx.x] = *(const u32*)&all;
 }

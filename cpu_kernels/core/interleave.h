@@ -9,6 +9,10 @@
 typedef int64_t pysimd_interleave_fn(int64_t groups, int64_t panels, const char *b, int64_t row, char *to,
                                      int64_t panel_bytes);
 
+/* Pairs of a matrix of 16-bit values of any size, k rows of n columns: to[(g*n + j)*4 ...] holds rows 2g and 2g + 1 of
+ * column j, and zero for a row that is not there. */
+void avx512_pair_words(int64_t k, int64_t n, const char *b, int64_t row, char *to);
+
 pysimd_interleave_fn avx512_interleave_words;        /* two values of 16 bits */
 pysimd_interleave_fn avx512_interleave_bytes;        /* four bytes */
 pysimd_interleave_fn avx512_interleave_offset_bytes; /* and 128 is added to each */

@@ -120,16 +120,6 @@ void pysimd_start(int highest_target)
 
 int pysimd_is_started(void) { return atomic_load_explicit(&choices[F32][0].of_all, memory_order_acquire) != NULL; }
 
-/* For the groups of k past the last whole step of its tile registers, a kernel configures them anew and loads C once
- * more: where the steps are few, that takes as long as two of them. 48 x 48 x 48 bfloat16 took 1.2 times as long as
- * with widened values (Xeon). */
-static double passes_over_c(const pysimd_kernel *kernel, int64_t k)
-{
-    enum { FEW = 4 };
-    const int64_t step = (int64_t)kernel->k_tile * kernel->k_group;
-    return step && k % step && k < FEW * step ? 3 : 1;
-}
-
 const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k)
 {
     if (m == 1 || n == 1) {
@@ -140,7 +130,7 @@ const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k)
     const pysimd_kernel *kernel = atomic_load_explicit(&found->of_all, memory_order_acquire);
     if (!kernel) return NULL;
     const int fits = m >= kernel->dispatch_rows && k >= kernel->dispatch_k &&
-                     (double)m * (double)n * (double)k >= passes_over_c(kernel, k) * kernel->dispatch_macs;
+                     (double)m * (double)n * (double)k >= kernel->dispatch_macs;
     if (fits || kernel->dispatch_macs == 0) return kernel;
     return atomic_load_explicit(&found->of_any_size, memory_order_acquire);
 }

@@ -2,10 +2,11 @@
  * adds the product of 16 rows of A and 16 columns of B, 16 groups of k, to one of them.
  *
  * A kernel file sets KERNEL and TDP, the instruction, SUM, the addition of two vectors of C, and ELEM_A and ELEM_B, and
- * includes this file, which defines its two entry points. Edges are shapes of tiles: fewer rows, fewer columns, and for
- * the groups of k past the last multiple of 16 fewer groups. A new shape sets all tiles to zero, so those groups are a
- * second pass over C. A configuration takes as long as three steps: a call of the batch function has two at most, and
- * none if the call before had the same shape (PYSIMD_CONFIGURED).
+ * includes this file, which defines its two entry points. Edges are shapes of tiles: fewer rows, fewer columns, and of
+ * fewer than 16 groups of k fewer groups. A new shape sets all tiles to zero, so the groups past the last multiple of
+ * 16 are copied, with zeros behind them, and are one more step of the same shape. A configuration takes as long as
+ * three steps: a call of the batch function has one, and none if the call before had the same shape
+ * (PYSIMD_CONFIGURED).
  *
  * The store of a tile takes as long as a multiply-add and delays those into its register. So each accumulator is
  * stored right before the next product's first multiply-add into it, while those of the other three run. C = A B is
@@ -70,6 +71,38 @@ INLINE tile_config config_of(int64_t m, int64_t n, int64_t groups)
             TILE_LOAD(TILE, FROM, STRIDE);                                                                             \
     } while (0)
 
+INLINE unsigned first_columns(int64_t n) { return n <= 0 ? 0 : n < TILE_ROWS ? (1u << n) - 1 : (1u << TILE_ROWS) - 1; }
+
+/* The groups of k past the last whole step of a product, and zeros behind them: a step of their own. */
+typedef struct {
+    _Alignas(LINE) char a[MR][TILE_ROW_BYTES];
+    char b[TILE_GROUPS][NR * GROUP_BYTES];
+} last_step;
+
+INLINE void copy_last_of_a(last_step *s, int64_t m, int64_t groups, const char *a, int64_t rs_a)
+{
+    const __mmask16 some = (__mmask16)first_columns(groups);
+    for (int64_t i = 0; i < m; i++) _mm512_store_si512(s->a[i], _mm512_maskz_loadu_epi32(some, a + i * rs_a));
+}
+
+INLINE void copy_last_of_b(last_step *s, int64_t n, int64_t groups, const char *b, int64_t rs_b)
+{
+    const __mmask16 left = (__mmask16)first_columns(n), right = (__mmask16)first_columns(n - TILE_ROWS);
+    for (int64_t q = 0; q < TILE_GROUPS; q++) {
+        const int there = q < groups;
+        const char *from = there ? b + q * rs_b : b;
+        _mm512_store_si512(s->b[q], _mm512_maskz_loadu_epi32(there ? left : 0, from));
+        _mm512_store_si512(s->b[q] + LINE, _mm512_maskz_loadu_epi32(there ? right : 0, from + LINE));
+    }
+}
+
+/* `a` and `b` are at the first of these groups of product `i`; an operand that the batch shares is copied once. */
+INLINE void copy_last(last_step *s, const operands *x, int64_t i, int64_t groups, const char *a, const char *b)
+{
+    if (i == 0 || x->bs_a != 0) copy_last_of_a(s, x->m, groups, a, x->rs_a);
+    if (i == 0 || x->bs_b != 0) copy_last_of_b(s, x->n, groups, b, x->rs_b);
+}
+
 /* A product whose accumulators are not in C yet; c is NULL if there is none. */
 typedef struct {
     char *c;
@@ -121,8 +154,6 @@ typedef struct {
     char *c;               /* `shift` bytes before the product's first element */
     __mmask16 left, right; /* columns of C */
 } unwritten;
-
-INLINE unsigned first_columns(int64_t n) { return n <= 0 ? 0 : n < TILE_ROWS ? (1u << n) - 1 : (1u << TILE_ROWS) - 1; }
 
 INLINE int64_t shift_of(const operands *x)
 {
@@ -187,9 +218,10 @@ INLINE const char *prefetch_rows(const int locality, const char *c, int64_t rs_c
     return c;
 }
 
-/* C = A B: P x Q tiles for each product of the batch; P, Q and `once` are constants. */
-INLINE void multiply(const int P, const int Q, const operand once, const operands *x, int64_t steps)
+/* C = A B: P x Q tiles for each product of the batch; P, Q and `once` are constants. `rest` groups follow the steps. */
+INLINE void multiply(const int P, const int Q, const operand once, const operands *x, int64_t steps, int64_t rest)
 {
+    last_step last;
     const char *a = x->a, *b = x->b;
     const int64_t rs_a = x->rs_a, rs_b = x->rs_b, rs_c = x->rs_c, rows_a_step = (MR + steps - 1) / steps;
     unstored before = {NULL, rs_c};
@@ -201,6 +233,10 @@ INLINE void multiply(const int P, const int Q, const operand once, const operand
             if (s == steps) break;
             a0 += TILE_ROW_BYTES, p += TILE_GROUPS * rs_b;
             step(P, Q, once, 0, before, a0, rs_a, p, rs_b);
+        }
+        if (rest) {
+            copy_last(&last, x, i, rest, a0 + TILE_ROW_BYTES, p + TILE_GROUPS * rs_b);
+            step(P, Q, NEITHER, 0, before, last.a[0], sizeof last.a[0], last.b[0], sizeof last.b[0]);
         }
         before.c = x->c + i * x->bs_c;
     }
@@ -218,8 +254,9 @@ INLINE void take(unwritten *u, const operands *x, int64_t i)
  * are added to C, in every shape and by every route: so the bits of an element depend on its row, its column and k
  * alone. */
 INLINE void multiply_and_add(const int P, const int Q, const operand once, const int behind, const operands *x,
-                             int64_t steps)
+                             int64_t steps, int64_t rest)
 {
+    last_step last;
     const char *a = x->a, *b = x->b;
     const int64_t rs_a = x->rs_a, rs_b = x->rs_b, rs_c = x->rs_c;
     const int64_t rows_a_step = behind ? (MR + steps - 2) / (steps - 1) : MR;
@@ -238,6 +275,10 @@ INLINE void multiply_and_add(const int P, const int Q, const operand once, const
                 ahead = prefetch_rows(TO_L2, ahead, rs_c, rows_a_step);
             }
         }
+        if (rest) {
+            copy_last(&last, x, i, rest, a0 + TILE_ROW_BYTES, p + TILE_GROUPS * rs_b);
+            step(P, Q, NEITHER, 0, none, last.a[0], sizeof last.a[0], last.b[0], sizeof last.b[0]);
+        }
         if (behind && i + 1 < x->batch) continue;
         store_tiles(P, Q, buffer.c, buffer.rs_c);
         take(&u, x, i);
@@ -254,8 +295,8 @@ INLINE int loads_once(const void *from, int64_t rs, int64_t bs, int64_t steps)
     return (bs != 0 || steps > STEPS_IN_L1) && ((uintptr_t)from | (uintptr_t)rs | (uintptr_t)bs) % LINE == 0;
 }
 
-INLINE void pass(const int P, const int Q, const int behind, const operands *x, int64_t steps, int64_t groups, int adds,
-                 int configured)
+INLINE void pass(const int P, const int Q, const int behind, const operands *x, int64_t steps, int64_t groups,
+                 int64_t rest, int adds, int configured)
 {
     if (!configured) {
         const tile_config config = config_of(x->m, x->n, groups);
@@ -265,7 +306,7 @@ INLINE void pass(const int P, const int Q, const int behind, const operands *x, 
                          : loads_once(x->b, x->rs_b, x->bs_b, steps) ? OF_B
                          : loads_once(x->a, x->rs_a, x->bs_a, steps) ? OF_A
                                                                      : NEITHER;
-#define BY(ONCE) adds ? multiply_and_add(P, Q, ONCE, behind, x, steps) : multiply(P, Q, ONCE, x, steps)
+#define BY(ONCE) adds ? multiply_and_add(P, Q, ONCE, behind, x, steps, rest) : multiply(P, Q, ONCE, x, steps, rest)
     if (once == OF_B)
         BY(OF_B);
     else if (once == OF_A)
@@ -279,15 +320,13 @@ INLINE void pass(const int P, const int Q, const int behind, const operands *x, 
 INLINE void passes(const int P, const int Q, const int single, operands x, int64_t k, int flags)
 {
     const int64_t steps = k / TILE_GROUPS, rest = k % TILE_GROUPS;
-    const int adds = !(flags & PYSIMD_ZERO), configured = flags & PYSIMD_CONFIGURED && !(steps && rest);
+    const int adds = !(flags & PYSIMD_ZERO), configured = flags & PYSIMD_CONFIGURED;
     if (P == 2 && Q == 2 && !single && x.batch > 1 && steps >= WRITTEN_BEHIND)
-        pass(P, Q, 1, &x, steps, TILE_GROUPS, adds, configured);
+        pass(P, Q, 1, &x, steps, TILE_GROUPS, rest, adds, configured);
     else if (steps)
-        pass(P, Q, 0, &x, steps, TILE_GROUPS, adds, configured);
-    if (rest) {
-        x.a += steps * TILE_ROW_BYTES, x.b += steps * TILE_GROUPS * x.rs_b;
-        pass(P, Q, 0, &x, 1, rest, adds || steps, configured);
-    }
+        pass(P, Q, 0, &x, steps, TILE_GROUPS, rest, adds, configured);
+    else
+        pass(P, Q, 0, &x, 1, rest, 0, adds, configured);
     if (!(flags & PYSIMD_KEEP)) TILE_RELEASE();
 }
 
@@ -308,26 +347,33 @@ INLINE operands operands_of(const pysimd_call *s)
                       s->b, s->bs_b * size_b, s->rs_b * size_b, s->c, s->bs_c * size_c, s->rs_c * size_c};
 }
 
-/* Groups [first, end) of product i, `groups` in a step, of an A whose rows have cs bytes from group to group. */
-static void multiply_copies(const operands *x, int64_t i, int64_t cs, int64_t first, int64_t end, int64_t groups,
-                            int adds)
+/* Product i, k groups of an A whose rows have cs bytes from group to group. */
+static void multiply_copies(const operands *x, int64_t i, int64_t cs, int64_t k, int adds)
 {
-    _Alignas(LINE) char rows[MR][DEPTH * GROUP_BYTES] = {0};
+    _Alignas(LINE) char rows[MR][DEPTH * GROUP_BYTES];
+    last_step last;
     const unstored none = {NULL, 0};
     unwritten u;
-    const char *a = x->a + i * x->bs_a, *b = x->b + i * x->bs_b + first * x->rs_b;
+    const char *a = x->a + i * x->bs_a, *b = x->b + i * x->bs_b;
+    const int64_t groups = k < TILE_GROUPS ? k : TILE_GROUPS;
     const tile_config config = config_of(MR, x->n, groups);
     TILE_CONFIGURE(config);
-    for (int64_t p = first; p < end; p += DEPTH) {
-        const int64_t depth = end - p < DEPTH ? end - p : DEPTH;
+    for (int64_t p = 0; p < k; p += DEPTH) {
+        const int64_t depth = k - p < DEPTH ? k - p : DEPTH;
+        if (p == 0 || depth < DEPTH) memset(rows, 0, sizeof rows);
         for (int64_t r = 0; r < x->m; r++)
             for (int64_t q = 0; q < depth; q++)
                 memcpy(&rows[r][q * GROUP_BYTES], a + r * x->rs_a + (p + q) * cs, GROUP_BYTES);
-        for (int64_t q = 0; q < depth; q += TILE_GROUPS, b += TILE_GROUPS * x->rs_b)
+        for (int64_t q = 0; q < depth; q += TILE_GROUPS, b += TILE_GROUPS * x->rs_b) {
+            const int whole = depth - q >= groups;
+            if (!whole) copy_last_of_b(&last, x->n, depth - q, b, x->rs_b);
+            const char *from = whole ? b : last.b[0];
+            const int64_t rs_b = whole ? x->rs_b : (int64_t)sizeof last.b[0];
             if (x->n > TILE_ROWS)
-                step(2, 2, NEITHER, 0, none, rows[0] + q * GROUP_BYTES, sizeof rows[0], b, x->rs_b);
+                step(2, 2, NEITHER, 0, none, rows[0] + q * GROUP_BYTES, sizeof rows[0], from, rs_b);
             else
-                step(2, 1, NEITHER, 0, none, rows[0] + q * GROUP_BYTES, sizeof rows[0], b, x->rs_b);
+                step(2, 1, NEITHER, 0, none, rows[0] + q * GROUP_BYTES, sizeof rows[0], from, rs_b);
+        }
     }
     start_unwritten(&u, x, 0);
     if (x->n > TILE_ROWS)
@@ -340,12 +386,8 @@ static void multiply_copies(const operands *x, int64_t i, int64_t cs, int64_t fi
 
 NOINLINE void copied(const operands *x, int64_t cs, int64_t k, int flags)
 {
-    const int64_t rest = k % TILE_GROUPS, whole = k - rest;
     const int adds = !(flags & PYSIMD_ZERO);
-    for (int64_t i = 0; i < x->batch; i++) {
-        if (whole) multiply_copies(x, i, cs, 0, whole, TILE_GROUPS, adds);
-        if (rest) multiply_copies(x, i, cs, whole, k, rest, adds || whole);
-    }
+    for (int64_t i = 0; i < x->batch; i++) multiply_copies(x, i, cs, k, adds);
     TILE_RELEASE();
 }
 

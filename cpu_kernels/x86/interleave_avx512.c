@@ -26,6 +26,23 @@ int64_t avx512_interleave_words(int64_t groups, int64_t panels, const char *b, i
     return panels;
 }
 
+void avx512_pair_words(int64_t k, int64_t n, const char *b, int64_t row, char *to)
+{
+    enum { COLUMNS = LINE / 2 };
+    const __m512i order = _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0);
+    for (int64_t p = 0; p < k; p += 2, b += 2 * row)
+        for (int64_t j = 0, count; j < n; j += count, to += 4 * count) {
+            count = n - j < COLUMNS ? n - j : COLUMNS;
+            const __mmask32 some = (__mmask32)(count < COLUMNS ? (1u << count) - 1 : -1u);
+            const char *from = b + 2 * j;
+            const __m512i x = _mm512_permutexvar_epi64(order, _mm512_maskz_loadu_epi16(some, from)),
+                          y = p + 1 < k ? _mm512_permutexvar_epi64(order, _mm512_maskz_loadu_epi16(some, from + row))
+                                        : _mm512_setzero_si512();
+            _mm512_mask_storeu_epi32(to, (__mmask16)some, _mm512_unpacklo_epi16(x, y));
+            _mm512_mask_storeu_epi32(to + LINE, (__mmask16)(some >> 16), _mm512_unpackhi_epi16(x, y));
+        }
+}
+
 INLINE __m512i columns_of_row(const int offset, __m512i order, const char *from)
 {
     const __m512i v = _mm512_permutexvar_epi32(order, _mm512_loadu_si512(from));

@@ -41,11 +41,13 @@ struct MmaS8 {
     }
 };
 
+/* The blocks of a cluster load parts of the columns of B each or, where those are no whole boxes, of k of all columns. */
 template <class Mma, int BN_, int STAGES, class Shape_>
 struct Panels {
     static constexpr int BN = BN_;
     static constexpr int A_BYTES = BLOCK_M * 128, B_BYTES = BN * 128;
-    static_assert(k_major(Mma::B) || BN / Shape_::M % 64 == 0, "boxes of an MN-major B are 64 columns wide");
+    static constexpr bool PARTS_ALONG_K = !k_major(Mma::B) && BN / Shape_::M % 64;
+    static_assert(BN % 64 == 0 || k_major(Mma::B), "boxes of an MN-major B are 64 columns wide");
     typedef Shape_ Shape;
     typedef TmaPipeline<STAGES, A_BYTES + B_BYTES, Shape> Pipeline;
     typedef typename Mma::Acc Acc;
@@ -54,10 +56,16 @@ struct Panels {
         load_tile<Mma::A, BLOCK_M>(pipeline.panel(), source.row, n * Mma::K, [&](u32 to, int x, int y) {
             tma_load(to, source.map_a, pipeline.full_barrier(), x, y, source.product_a);
         });
-        u32 b = pipeline.panel() + A_BYTES + source.rank * (B_BYTES / Shape::M);
-        load_tile<Mma::B, BN / Shape::M>(b, source.column, n * Mma::K, [&](u32 to, int x, int y) {
+        u32 b = pipeline.panel() + A_BYTES;
+        auto load = [&](u32 to, int x, int y) {
             tma_load_cluster<Shape::M>(to, source.map_b, pipeline.full_barrier(), x, y, source.product_b);
-        });
+        };
+        if constexpr (PARTS_ALONG_K) {
+            int k = source.rank * (Mma::K / Shape::M), column = source.column - source.rank * (BN / Shape::M);
+            load_tile<Mma::B, BN>(b + k * 128, column, n * Mma::K + k, load);
+        } else {
+            load_tile<Mma::B, BN / Shape::M>(b + source.rank * (B_BYTES / Shape::M), source.column, n * Mma::K, load);
+        }
     }
 
     /* The wgmma of a panel are issued before those of the panel before it are waited for, so that the tensor cores are

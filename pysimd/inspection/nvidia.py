@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,8 +26,9 @@ DEFAULT = "sm_90"
 _INSTALL = "pip install 'pysimd[cuda-test]'"
 _INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+((?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)\s*(.*?)\s*);")
 _LABEL = re.compile(r"^(\.L_x_\d+):")
-_REGISTERS = re.compile(r"EIATTR_REGCOUNT.*?\.word\s+index.*?\.word\s+(0x[0-9a-f]+)", re.DOTALL)
-_SHARED_BYTES = re.compile(r"^\.nv\.shared\.(?!reserved)\S*:\s+\.zero\s+(\d+)", re.MULTILINE)
+_REGISTERS = re.compile(r"EIATTR_REGCOUNT.*?\.word\s+index@\((\S+)\).*?\.word\s+(0x[0-9a-f]+)", re.DOTALL)
+_SHARED_BYTES = re.compile(r"^\.nv\.shared\.(?!reserved)(\S*):\s+\.zero\s+(\d+)", re.MULTILINE)
+_SECTION = re.compile(r"^\s*\.section\s+([^\s,]+)", re.MULTILINE)
 _WIDTHS = ((".128", 16), (".64", 8), (".U16", 2), (".S16", 2), (".U8", 1), (".S8", 1))
 _GLOBAL, _SHARED = ("LDG.", "LD.", "LDGSTS."), ("LDS.", "LDSM.")  # LD: not seen to be global memory
 
@@ -111,8 +114,20 @@ class Code:
         return loop
 
 
-def parse(text: str) -> Code:
-    """What nvdisasm wrote of a cubin with one kernel."""
+def parse(text: str) -> dict[str, Code]:
+    """The kernels in what nvdisasm wrote of a cubin, by their mangled names."""
+    starts = [(x[1], x.start()) for x in _SECTION.finditer(text)] + [("", len(text))]
+    sections = {name: text[start:end] for (name, start), (_, end) in itertools.pairwise(starts)}
+    registers = {name: int(count, 16) for name, count in _REGISTERS.findall(text)}
+    shared = {name: int(size) for name, size in _SHARED_BYTES.findall(text)}
+    return {
+        name: Code(*_instructions(sections[f".text.{name}"]), registers[name], shared.get(name, 0))
+        for name in registers
+    }
+
+
+def _instructions(text: str) -> tuple[tuple[Instruction, ...], tuple[tuple[Instruction, ...], ...]]:
+    """All instructions of a section, and its loops."""
     labels, instructions, loops = {}, [], []
     for line in text.splitlines():
         label, instruction = _LABEL.match(line), _INSTRUCTION.match(line)
@@ -124,39 +139,66 @@ def parse(text: str) -> Code:
             target = re.search(r"\.L_x_\d+", operands) if name.startswith("BRA") else None
             if target and target[0] in labels:
                 loops.append(tuple(instructions[labels[target[0]] :]))
-    shared = _SHARED_BYTES.search(text)
-    return Code(tuple(instructions), tuple(loops), int(_REGISTERS.search(text)[1], 16), int(shared[1]) if shared else 0)
+    return tuple(instructions), tuple(loops)
 
 
 class CompileError(PysimdError):
     """NVRTC refused a source; its own text is the message."""
 
 
-def compile_text(text: str, name: str, entry: str, arch: int | str) -> Code:
-    """The machine code of a template instance in CUDA source, with the options that CuPy uses. Raises CompileError.
+def compile_text(text: str, name: str, entries: Sequence[str], arch: int | str) -> list[Code]:
+    """The machine code of template instances in CUDA source, with the options that CuPy uses. Raises CompileError.
 
-    ``arch`` is 80, 90, ... or a name with a letter, ``90a``."""
+    ``arch`` is 80, 90, ... or a name with a letter, ``90a``. The instances are those that each gives alone; together
+    the source is read once and the disassembler started once."""
     from cupy_backends.cuda.libs import nvrtc as library
 
     program = library.createProgram(text, name, (), ())
-    library.addNameExpression(program, entry)
+    for entry in entries:
+        library.addNameExpression(program, entry)
     from_cupy = ("--device-as-default-execution-space", "-ftz=true")  # NVRTC 13.0 needs the first for generic lambdas
     options = (*nvrtc.OPTIONS, f"-arch=sm_{arch}", f"-I{toolkit() / 'include'}", *from_cupy)
     try:
         library.compileProgram(program, options)
     except library.NVRTCError:
-        raise CompileError(f"{entry} for sm_{arch}: {library.getProgramLog(program)}") from None
-    cubin = library.getCUBIN(program) + b"\0"  # CuPy drops the last byte
+        raise CompileError(f"{', '.join(entries)} for sm_{arch}: {library.getProgramLog(program)}") from None
+    code = parse(_disassembled(library.getCUBIN(program) + b"\0"))  # CuPy drops the last byte
+    return [code[library.getLoweredName(program, entry)] for entry in entries]
+
+
+def _disassembled(cubin: bytes) -> str:
     with tempfile.TemporaryDirectory(prefix="pysimd-") as folder:
         file = Path(folder) / "kernel.cubin"
         file.write_bytes(cubin)
-        return parse(subprocess.run([disassembler(), str(file)], check=True, capture_output=True, text=True).stdout)
+        # Without analysis of the data flow, which adds nothing that is read here and a quarter of the time.
+        command = [disassembler(), "--no-dataflow", str(file)]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-@cache
+_COMPILED: dict[tuple[str, str, str, str], Code] = {}
+
+
 def compiled(source: str, entry: str, arch: int | str, folder: str = "micro") -> Code:
     """The machine code of a template instance of a file in ``gpu_kernels``; kept. Raises CompileError."""
-    return compile_text(nvrtc.source(source, folder), source, entry, arch)
+    if not is_compiled(source, entry, arch, folder):
+        keep(source, (entry,), arch, folder, compile_together(source, (entry,), arch, folder))
+    return _COMPILED[source, entry, str(arch), folder]
+
+
+def is_compiled(source: str, entry: str, arch: int | str, folder: str) -> bool:
+    """Whether ``compiled`` has it at once."""
+    return (source, entry, str(arch), folder) in _COMPILED
+
+
+def compile_together(source: str, entries: Sequence[str], arch: int | str, folder: str = "micro") -> list[Code]:
+    """Machine code of instances of a file, compiled in one program. Raises CompileError."""
+    return compile_text(nvrtc.source(source, folder), source, entries, arch)
+
+
+def keep(source: str, entries: Sequence[str], arch: int | str, folder: str, codes: Sequence[Code]) -> None:
+    """Keep what ``compile_together`` gave, maybe in another process, for ``compiled``."""
+    for entry, code in zip(entries, codes, strict=True):
+        _COMPILED[source, entry, str(arch), folder] = code
 
 
 def fast_entry(row: table.Kernel) -> str:

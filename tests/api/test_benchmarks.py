@@ -32,8 +32,9 @@ def scripts():
 @pytest.mark.parametrize("name", RENDERERS)
 def test_pages_show_what_is_recorded(scripts, name):
     module = scripts(name)
-    page = module.PAGE.read_text()
-    assert module.rendered(page) == page
+    for path in getattr(module, "PAGES", None) or (module.PAGE,):
+        page = path.read_text()
+        assert module.rendered(page) == page, path.name
 
 
 def rows_of(data):
@@ -59,6 +60,25 @@ def test_text_between_markers(scripts):
     page = "a\n<!-- bench:begin -->\nold\n<!-- bench:end -->\nb\n"
     assert record.replaced(page, "new") == page.replace("old", "new")
     assert record.table(["x", "y"], [["1", "2"]]) == ["| x | y |", "|---|---|", "| 1 | 2 |"]
+
+
+def test_sections_of_a_later_run_take_the_place_of_an_earlier_ones(scripts):
+    """Types that were not measured again stay, as do sections; each with the commit that it was measured at."""
+    record = scripts("record")
+    old = {"machine": {"device": "x", "commit": "1"}, "peaks": {"ffma": 60}, "small": [{"us": 3}]}
+    old["batched"] = [{"types": x, "rate": rate} for x, rate in (("f16", 2), ("f16", 3), ("f32", 4))]
+    new = {"machine": {"device": "x", "commit": "2"}, "small": [{"us": 2}], "batched": [{"types": "f16", "rate": 4}]}
+    found = record.merged(old, new, {"batched": ["types"]})
+    assert found["machine"] == new["machine"]
+    assert found["peaks"] == {"commit": "1", "ffma": 60}
+    assert found["small"] == [{"commit": "2", "us": 2}]
+    assert [(row["types"], row["rate"], row["commit"]) for row in found["batched"]] == [
+        ("f16", 4, "2"),
+        ("f32", 4, "1"),
+    ]
+    assert record.merged(found, new, {"batched": ["types"]}) == found
+    with pytest.raises(ValueError, match="two devices"):
+        record.merged(old | {"machine": {"device": "y", "commit": "1"}}, new)
 
 
 def test_a_document_is_printed_or_written(scripts, capsys, tmp_path):

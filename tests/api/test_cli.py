@@ -329,6 +329,13 @@ def test_a_gpu_kernel_without_gpu_says_why(pysimd_cli):
     assert here[0].unavailable_reason in only_error(err)
 
 
+def test_a_kernel_that_cannot_run_says_so_before_files_are_read(pysimd_cli, tmp_path):
+    kernel = next(k for k in pysimd.kernels() if not k.available)
+    code, out, err = pysimd_cli("run", kernel.name, "--a", tmp_path / "no.npy", "--b", tmp_path / "no.npy")
+    assert (code, out) == (1, "")
+    assert " ".join(kernel.unavailable_reason.split()) in " ".join(only_error(err).split())
+
+
 def test_a_bad_isa_is_one_line():
     done = in_a_process("kernels", PYSIMD_ISA="avx9")
     assert done.returncode == 2

@@ -1,5 +1,6 @@
 """README and docs: their Python runs, their kernels exist, their links have targets."""
 
+import json
 import re
 from pathlib import Path
 
@@ -51,3 +52,20 @@ def test_kernels_named_exist(page):
 def test_links_have_targets(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         assert target.startswith("https://") or (page.parent / target).exists(), target
+
+
+def test_the_mutation_campaign_is_the_recorded_one():
+    """Its counts by area, and each slip that survives with its reason."""
+    page = (ROOT / "docs/reliability.md").read_text()
+    areas = json.loads((ROOT / "benchmarks/results/mutation.json").read_text())["areas"]
+    for area in ("c", "simulator", "package", "gpu"):
+        results = [slip["result"] for slip in areas[area]]
+        at_first = sum(x in ("killed", "timeout") for x in results)
+        killed, equivalent = at_first + results.count("killed by a new test"), results.count("equivalent")
+        shares = [f"{x} ({100 * x / len(results):.0f} %)" for x in (at_first, killed)]
+        cells = [{"c": "C"}.get(area, area), len(results), *shares, equivalent]
+        cells += [f"{100 * killed / (len(results) - equivalent):.0f} %", *map(results.count, ("not run", "not killed"))]
+        assert f"\n| {' | '.join(map(str, cells))} |\n" in page
+        for slip in areas[area]:
+            if not slip["by"]:
+                assert f"\n| `{slip['file']}:{slip['line']}` | {slip['result']} | {slip['note']} |\n" in page

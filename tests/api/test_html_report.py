@@ -104,6 +104,11 @@ def test_every_kernel_is_in_bars_table_and_drawings(made):
     assert page.tags.count("circle") == 3 + 2 + 1  # kernels, and the forms in the legends of f32 and f64
 
 
+def test_a_row_has_the_color_of_its_form_and_is_pale_where_nothing_is_known(made):
+    classes = [re.match('<tr class="(.*?)"><td>', html._line(row))[1] for row in made.rows]
+    assert classes == ["inner", "outer", "outer", "outer" if made.rows[3].available else "outer off"]
+
+
 def test_numbers_of_a_row(made):
     cells = html._cells(made.rows[1])
     assert cells == [

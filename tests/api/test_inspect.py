@@ -305,7 +305,7 @@ def broken(source, what):
 def test_a_broken_cuda_kernel_is_caught(what):
     kernel = pysimd.kernel("cuda_f32_outer_8x8")
     entry = nvidia.fast_entry(cuda_table.BY_NAME[kernel.name])
-    code = nvidia.compile_text(broken(nvrtc.source("outer.cu"), what), "outer.cu", entry, 90)
+    code = nvidia.compile_text(broken(nvrtc.source("outer.cu"), what), "outer.cu", (entry,), 90)[0]
     seen = nvidia.inspection(kernel, "sm_90", entry, code)
     assert BROKEN[what][2](seen), f"{seen}\n{seen.listing}"
 
@@ -323,4 +323,4 @@ def test_a_broken_hip_kernel_is_caught(what):
 @needs("cuda")
 def test_source_that_does_not_compile():
     with pytest.raises(nvidia.CompileError, match="sm_90"):
-        nvidia.compile_text("nonsense", "outer.cu", "outer", 90)
+        nvidia.compile_text("nonsense", "outer.cu", ("outer",), 90)

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from pysimd._cpu import lib
@@ -70,9 +71,17 @@ def test_ratio_table_without_figures():
 CPU_ROW = matmul.CpuRow("f32", 8, 1000, 1, "a_kernel", "numpy.matmul", 1.5, 2.5, 13.5, 14.5, 5.75, 410.5, 307.25, True)
 
 
-def test_bench_table():
-    headers = ["types", "size", "batch", "kernel", "pysimd ns", "numpy ns", "numpy/pysimd", "GFLOP/s", "GB/s"]
-    assert dict(zip(headers, bench._cpu_cells(CPU_ROW), strict=True)) == {
+def printed(capsys, command, **options) -> dict[str, str]:
+    """The one row of the table that ``pysimd bench`` prints below a line about it."""
+    options = {"types": ["f16"], "sizes": [16], "batch": [20_000], "threads": 1, "seconds": 0.1} | options
+    command(SimpleNamespace(plot=None, json=False, **options))
+    (found,) = cells(capsys.readouterr().out.split("\n", 1)[1])
+    return found
+
+
+def test_bench_table(capsys, monkeypatch):
+    monkeypatch.setattr(matmul, "against_numpy", lambda *_, **__: CPU_ROW)
+    assert printed(capsys, bench._on_cpu, types=["f32"]) == {
         "types": "f32",
         "size": "8x8",
         "batch": "1,000",
@@ -85,11 +94,20 @@ def test_bench_table():
     }
 
 
-def test_bench_table_of_a_gpu():
+def test_bench_table_of_a_gpu(capsys, monkeypatch):
     row = matmul.CudaRow("f16", 16, 20_000, 3.25, 9.75, 3.0, 512.5, 96.5, True)
-    headers = ["types", "size", "batch", "pysimd us", "cublas us", "cublas/pysimd", "GFLOP/s", "GB/s"]
-    found = dict(zip(headers, bench._cuda_cells(row), strict=True))
-    assert list(found.values()) == ["f16", "16x16", "20,000", "3.2", "9.8", "3.00", "512.5", "96.5"]
+    monkeypatch.setattr(matmul, "check_cuda", lambda types: None)
+    monkeypatch.setattr(matmul, "against_cublas", lambda *_, **__: row)
+    assert printed(capsys, bench._on_cuda) == {
+        "types": "f16",
+        "size": "16x16",
+        "batch": "20,000",
+        "pysimd us": "3.2",
+        "cublas us": "9.8",
+        "cublas/pysimd": "3.00",
+        "GFLOP/s": "512.5",
+        "GB/s": "96.5",
+    }
     assert bench._cuda_cells(replace(row, cublas_us=None, cublas_over_pysimd=None))[4:6] == ["-", "-"]
 
 

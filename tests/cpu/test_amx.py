@@ -103,6 +103,40 @@ def test_whole_lines_of_a_row_of_tiles(first, rng):
 
 
 @needs_amx
+@pytest.mark.parametrize("threads", [2, 3, 4, 8, 16])
+@pytest.mark.parametrize("shape", [(64, 96, 70), (256, 512, 64), (192, 128, 300), (33, 64, 2000), (128, 128, 1100)])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_parts_of_a_product(threads, shape, transposed, rng):
+    """Threads that take rectangles of C, where its sizes allow it: the bits of one thread."""
+    m, n, k = shape
+    a, b = (rng.standard_normal(x).astype(np.float32) for x in ((m, k), (k, n)))
+    a, b = ((x.view(np.uint32) >> 16).astype(np.uint16) for x in (a, b))
+    b = np.asfortranarray(b) if transposed else b
+    one = pysimd.matmul(a, b, kernel=NAMES[0], threads=1)
+    np.testing.assert_array_equal(pysimd.matmul(a, b, kernel=NAMES[0], threads=threads), one)
+    c = rng.standard_normal((m, n)).astype(np.float32)
+    scaled = [pysimd.gemm(a, b, c, alpha=-1.0, beta=0.5, kernel=NAMES[0], threads=t) for t in (1, threads)]
+    np.testing.assert_array_equal(*scaled)
+
+
+@needs_amx
+@pytest.mark.parametrize("k", [33, 46, 63, 95, 130])
+@pytest.mark.parametrize("m", [5, 32, 47])
+def test_a_last_step_that_k_does_not_fill(k, m, rng):
+    """Its groups and zeros behind them are a step of their own: the bits of any layout, and no value beyond them."""
+    a, b = (rng.standard_normal(x).astype(np.float32) for x in ((10, m, k), (10, k, 34)))
+    a, b = ((x.view(np.uint32) >> 16).astype(np.uint16) for x in (a, b))
+    right = pysimd.matmul(a, b, kernel=NAMES[0])
+    exact = (a.astype(np.uint32) << 16).view(np.float32).astype(float) @ (b.astype(np.uint32) << 16).view(np.float32)
+    np.testing.assert_allclose(right, exact, rtol=1e-4, atol=1e-4)
+    wide = np.full((10, m, k + 5), 0x7FC0, np.uint16)  # NaN behind each row
+    wide[:, :, :k] = a
+    by_columns = np.ascontiguousarray(a.swapaxes(1, 2)).swapaxes(1, 2)
+    for other in (wide[:, :, :k], by_columns, np.repeat(a, 2, axis=2)[:, :, ::2]):
+        np.testing.assert_array_equal(pysimd.matmul(other, b, kernel=NAMES[0]), right)
+
+
+@needs_amx
 @pytest.mark.parametrize("types", ["bf16f32", "i8i32", "u8i8i32"])
 def test_small_products_take_no_tiles(types):
     row = cpu_table.row(f"amx_{types}_outer_32x32")

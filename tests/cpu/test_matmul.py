@@ -245,6 +245,19 @@ def test_results_of_subclasses_are_plain_arrays(rng, subclass):
         check(result, "f32", a, b)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("m", [1, 3, 4, 6, 7, 15])
+@pytest.mark.parametrize("n", [9, 17, 33, 46, 100])
+def test_few_rows_with_b_transposed(dtype, m, n, rng):
+    """B is packed for a tile at a time where each is used once: the bits are those of B by rows."""
+    a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((10, m, 23), (10, 23, n)))
+    transposed = np.ascontiguousarray(b.swapaxes(1, 2)).swapaxes(1, 2)
+    np.testing.assert_array_equal(pysimd.matmul(a, transposed), pysimd.matmul(a, b))
+    c = rng.standard_normal((10, m, n)).astype(dtype)
+    results = [pysimd.gemm(a, x, c, alpha=1.0, beta=1.0) for x in (transposed, b)]
+    np.testing.assert_array_equal(*results)
+
+
 def test_products_in_caches_and_from_memory_have_the_same_bits(types, rng):
     """In L2 a column of tiles is one call of the kernel; of a batch larger than L2 C is computed row by row."""
     for m, k, n in ((47, 48, 48), (61, 40, 41)):

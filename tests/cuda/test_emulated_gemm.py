@@ -51,7 +51,7 @@ def test_moduli_are_coprime():
 @pytest.mark.parametrize("graded", [False, True], ids=["normal", "graded"])
 @pytest.mark.parametrize(("dtype", "count"), [(np.float32, 6), (np.float32, 7), (np.float64, 14), (np.float64, 15)])
 def test_error_bound(dtype, count, graded, rng):
-    """That of docs/ladder.md; of graded columns u |A||B| is far below it, and not kept."""
+    """That of docs/ladder_tensor_cores.md; of graded columns u |A||B| is far below it, and not kept."""
     m, n, k = 5, 4, 300
     grades = 2.0 ** rng.uniform(-10, 10, k) if graded else 1.0
     a, b = (rng.standard_normal((m, k)) * grades).astype(dtype), (rng.standard_normal((n, k)) / grades).astype(dtype)

@@ -8,13 +8,14 @@ import fake_cupy
 import host_kernels
 import numpy as np
 import pytest
-from pysimd.gpu_kernels import table
+from pysimd.gpu_kernels import ladder_table, table
 
 import pysimd
 from pysimd import dtypes, operands
 from pysimd.backends.cuda import device as cuda_device
 from pysimd.backends.cuda.implementation import CUDA
 from pysimd.backends.cuda.ladder import rungs as cuda_ladder
+from pysimd.backends.cuda.ladder import schedule
 from pysimd.backends.gpu import batched, cupy_arrays
 from pysimd.backends.gpu import memory as gpu_memory
 from pysimd.backends.gpu.launches import CallOperands
@@ -97,6 +98,18 @@ def test_rungs(run, rng, name, m, n, k, transposed):
         run(name, a, b, c, out)
         expected = 2 * (np.array(a, np.float64) @ np.array(b, np.float64)) - np.array(c, np.float64)
         assert np.array_equal(np.array(out, np.float64), expected)
+
+
+def test_partial_tiles_are_added_in_the_same_launch(run, rng, monkeypatch):
+    """By all warps of all blocks, each its part of C."""
+    row = ladder_table.BY_NAME["f32_best"]
+    choice = schedule.choose(row, row.blocks, 1, 60, 50, 600, 1, 6)
+    assert (choice.fused_fixup, choice.grid) == (True, 6)
+    monkeypatch.setattr(cuda_ladder, "multiprocessors", lambda device: 6)
+    a, b, c = (whole_numbers(rng, shape, np.float32) for shape in ((60, 600), (600, 50), (60, 50)))
+    out = fake_cupy.array((60, 50), np.float32)
+    run("f32_best", a, b, c, out)
+    assert np.array_equal(out, 2 * np.array(a) @ np.array(b) - c)
 
 
 class Words:

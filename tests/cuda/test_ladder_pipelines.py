@@ -24,11 +24,16 @@ GROUP = {"f32": 1, "f16": 2, "i8i32": 4}
 PAIRS = [ladder_table.row_major(ROWS[0]), ("K_MAJOR", "MN_MAJOR"), ("MN_MAJOR_VEC4", "K_MAJOR_VEC4")]
 
 
+def architectures(block):
+    """With setmaxnreg sm_90a only, else also the oldest that is supported."""
+    return ("90a",) if block and block.setmaxnreg else ("90a", 80)
+
+
 def cases():
-    """Every block tile of every rung; with setmaxnreg only for sm_90a, else also for the oldest supported."""
+    """Every block tile of every rung."""
     for row in ROWS:
         for block in row.blocks or (None,):
-            for arch in ("90a",) if block and block.setmaxnreg else ("90a", 80):
+            for arch in architectures(block):
                 every = row.name in ("cpasync", "f32_best", "h2_gemm", "i8_dp4a_gemm")
                 for pair in PAIRS if every else [ladder_table.row_major(row)]:
                     shape = f"{block.bm}x{block.bn}-" if block else ""
@@ -52,9 +57,25 @@ def inner_loop(code, instruction):
 def everything():
     """Compiled in parallel before the first test."""
     wanted = [case.values for case in CASES]
-    machine.compile_all(
-        (row.source, ladder_table.entry(row, a, b, block), arch, "ladder") for row, block, a, b, arch in wanted
-    )
+    programs = [(row.source, ladder_table.entry(row, a, b, block), arch, "ladder") for row, block, a, b, arch in wanted]
+    programs += [
+        (row.source, ladder_table.fixup_entry(row, block), 80, "ladder")
+        for row in ROWS
+        if row.split_k
+        for block in row.blocks
+    ]
+    best = ladder_table.BY_NAME["f32_best"]
+    programs += [
+        (best.source, ladder_table.entry(best, *PAIRS[0], block, fused_fixup=True), arch, "ladder")
+        for block in best.blocks
+        for arch in architectures(block)
+    ]
+    programs += [
+        ("tile_rate.cu", cuda_tiles.register_tile_entry(types, shape), 90, ".")
+        for types, shapes in cuda_tiles.REGISTER_TILES.items()
+        for shape in shapes
+    ]
+    machine.compile_all(programs)
 
 
 @needs_compiler
@@ -100,6 +121,7 @@ def test_header(row):
 
 
 @needs_compiler
+@pytest.mark.usefixtures("everything")
 def test_setmaxnreg_on_sm_90a_only():
     row = ladder_table.BY_NAME["streamk"]
     assert compiled(row, row.blocks[0], *PAIRS[0], "90a").count("USETMAXREG") == 2
@@ -107,6 +129,7 @@ def test_setmaxnreg_on_sm_90a_only():
 
 
 @needs_compiler
+@pytest.mark.usefixtures("everything")
 @pytest.mark.parametrize("row", [row for row in ROWS if row.split_k], ids=lambda row: row.name)
 def test_fixup_kernels_compile(row):
     for block in row.blocks:
@@ -115,11 +138,12 @@ def test_fixup_kernels_compile(row):
 
 
 @needs_compiler
+@pytest.mark.usefixtures("everything")
 @pytest.mark.parametrize("block", ladder_table.BY_NAME["f32_best"].blocks, ids=lambda block: f"{block.bm}x{block.bn}")
 def test_fused_fixup(block):
     """One atomic operation for the grid-wide barrier, no local memory, and as many multiply-adds in the main loop."""
     row = ladder_table.BY_NAME["f32_best"]
-    for arch in ("90a",) if block.setmaxnreg else ("90a", 80):
+    for arch in architectures(block):
         code = machine.compiled(row.source, ladder_table.entry(row, *PAIRS[0], block, fused_fixup=True), arch, "ladder")
         alone = compiled(row, block, *PAIRS[0], arch)
         assert code.count("LDL", "STL") == 0
@@ -130,6 +154,7 @@ def test_fused_fixup(block):
 
 
 @needs_compiler
+@pytest.mark.usefixtures("everything")
 @pytest.mark.parametrize("types", cuda_tiles.REGISTER_TILES)
 def test_register_tiles_alone(types):
     """The register tile is measured without global memory: the same words, the same order, nothing else."""

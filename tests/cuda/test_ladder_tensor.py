@@ -152,6 +152,25 @@ def test_c_is_stored_by_tma_where_its_rows_end_at_16_bytes(m, n, ldc, stored, mo
     assert gemm_tensor.fields(made)["c_vector"] == (gemm_tensor.BY_MAP if stored else 1)
 
 
+@pytest.mark.parametrize(("bn", "box"), [(256, (64, 64)), (192, (64, 32))])
+def test_blocks_of_a_cluster_load_whole_boxes_of_b(bn, box, monkeypatch):
+    """Half of the columns each or, of three boxes, half of k; along k any number of columns is a box."""
+    maps = []
+    monkeypatch.setattr(
+        tensor_maps, "tensor_map", lambda *given: (maps.append(given), np.zeros(1, tensor_maps.TENSOR_MAP))[1]
+    )
+    row = ladder_table.BY_NAME["bf16_best"]
+    (block,) = (x for x in row.tensor_blocks if (x.bn, x.cluster) == (bn, 2))
+    choice = gemm_tensor.Choice(block, 66, 1, 1, 132, 1.0)
+    given = {"a": 4096, "b": 8192, "c": 1 << 20, "m": 512, "n": 768, "k": 768, "lda": 768, "ldb": 768, "ldc": 768}
+    words = np.array([given.get(name, 0) for name in gemm_launches.FIELDS], np.int64)
+    gemm = Argument(words, tuple(Slot(i, which) for i, which in ((0, A), (1, B), (3, C))))
+    for b_layout in ("MN_MAJOR", "K_MAJOR"):
+        gemm_tensor.arguments(choice, row, ("K_MAJOR", b_layout), 1, gemm, 4)
+    assert [x[4] for x in maps] == [(64, 128), box, (64, 128), (64, bn // 2)]
+    assert bn * row.bk == 2 * (bn // 64 if box[1] < row.bk else bn // 128) * box[0] * box[1]
+
+
 class Matrices:
     """Shape, strides and address: what an array of CuPy is to ``CallOperands``."""
 
@@ -213,7 +232,7 @@ def test_what_lies_along_its_rows(a, expected):
     [
         ("bf16_best", 1024, 64, 1),
         ("bf16_best", 2048, 256, 2),
-        ("bf16_best", 3000, 256, 2),
+        ("bf16_best", 3000, 192, 2),  # 3072 has whole lines, and clusters gain nothing
         ("bf16_best", 3072, 192, 1),
         ("bf16_best", 8192, 256, 2),
         ("i8_wgmma", 2048, 256, 1),
@@ -225,6 +244,14 @@ def test_choice(name, size, tile, cluster):
     """For the 132 multiprocessors of an H200, without a split along k."""
     choice = gemm_tensor.choose(ladder_table.BY_NAME[name], size, size, size, 1, 132)
     assert (choice.block.bn, choice.block.cluster, choice.parts) == (tile, cluster, 1)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if not row.splits_operands], ids=lambda row: row.name)
+def test_bytes_of_a_small_product_are_estimated_too(row):
+    """Less than what is moved in a microsecond; in the same tile, more columns take longer."""
+    narrow, wide = (gemm_tensor.choose(row, 60, n, 64, 1, 132) for n in (48, 56))
+    assert (narrow.block, narrow.parts) == (wide.block, wide.parts)
+    assert narrow.us < wide.us < narrow.us + 1
 
 
 @pytest.mark.parametrize(

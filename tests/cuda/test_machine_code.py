@@ -4,7 +4,9 @@ import cuda_machine_code as machine
 import pytest
 from pysimd.gpu_kernels import table
 
+from pysimd.backends.cuda import nvrtc
 from pysimd.backends.gpu import batched, tilings
+from pysimd.inspection.nvidia import compile_text
 from pysimd.ratio import tile_ratio
 
 pytestmark = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
@@ -236,3 +238,18 @@ def test_strided_operands_are_copied_asynchronously(types):
     assert code.count("LDL", "STL") == 0
     assert code.count("LDGSTS") > 0
     assert code.count("LDG.E") == 0
+
+
+def test_instances_compiled_together_are_those_compiled_alone():
+    """Each in its own place: registers, shared memory, instructions and loops; only labels have other numbers."""
+
+    def facts(code):
+        names = [x.name for x in code.instructions]
+        return names, [len(loop) for loop in code.loops], code.registers, code.shared_bytes
+
+    source = nvrtc.source("wmma.cu"), "wmma.cu"
+    entries = list(machine.entries_to_check(table.BY_NAME["cuda_f16f32_wmma_16x16"]).values())
+    together = compile_text(*source, entries, 80)
+    alone = [compile_text(*source, [entry], 80)[0] for entry in entries]
+    assert len({str(facts(code)) for code in together}) == len(entries) > 1
+    assert [facts(code) for code in together] == [facts(code) for code in alone]

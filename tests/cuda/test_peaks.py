@@ -26,6 +26,24 @@ LOADS = {"SHARED": "LDS", "L1": "LDG.E", "L2": "LDG.E"}
 WORDS = {"uint4": 16, "unsigned": 4}
 
 
+@pytest.fixture(scope="module")
+def everything():
+    """Compiled in parallel before the first test."""
+    wanted = [("peaks.cu", f"peak<{x}>", arch) for x in LOOPS for arch in machine.ARCHITECTURES if exists(x, arch)]
+    wanted += [
+        ("loads.cu", f"loads<{word}, {memory}>", arch)
+        for word in WORDS
+        for memory in LOADS
+        for arch in machine.ARCHITECTURES
+    ]
+    machine.compile_all((*x, ".") for x in wanted)
+
+
+def exists(name, arch):
+    """sm_80 introduced these shapes of the tensor cores' products."""
+    return arch >= 80 or "MMA" not in name
+
+
 def loop(source, entry, arch, instruction):
     code = machine.compiled(source, entry, arch, ".")
     assert code.count("LDL", "STL") == 0
@@ -36,10 +54,11 @@ def loop(source, entry, arch, instruction):
 
 
 @compiles
+@pytest.mark.usefixtures("everything")
 @pytest.mark.parametrize("arch", machine.ARCHITECTURES)
 @pytest.mark.parametrize(("name", "instruction"), LOOPS.items())
 def test_a_peak_loop_is_its_instruction_and_little_else(name, instruction, arch):
-    if "MMA" in name and arch < 80:
+    if not exists(name, arch):
         pytest.skip("sm_80 introduced these shapes")
     found = loop("peaks.cu", f"peak<{name}>", arch, instruction)
     assert sum(x.name.startswith(instruction) for x in found) == cuda_peaks.INSTRUCTIONS
@@ -47,6 +66,7 @@ def test_a_peak_loop_is_its_instruction_and_little_else(name, instruction, arch)
 
 
 @compiles
+@pytest.mark.usefixtures("everything")
 @pytest.mark.parametrize("arch", machine.ARCHITECTURES)
 @pytest.mark.parametrize("word", WORDS)
 @pytest.mark.parametrize(("memory", "instruction"), LOADS.items())

@@ -131,6 +131,14 @@ def test_a_program_in_c_is_refused_what_cannot_run(program):
     assert program("generic_f32_outer_4x4", PYSIMD_ISA="nonsense").returncode == 1
 
 
+def test_a_caller_from_c_finds_what_python_started(monkeypatch):
+    """The bound of the import holds; the environment is not read again."""
+    monkeypatch.setenv("PYSIMD_ISA", "nonsense")
+    get_api = ctypes.CDLL(_cpu.__file__).pysimd_get_api
+    get_api.restype = ctypes.c_void_p
+    assert get_api()
+
+
 # --- Cython ---
 
 

@@ -59,7 +59,7 @@ NEW_WORDS = ("True", "False", "None", "pass", "break", "continue", "not", "if", 
 
 # The tests nearest to a file: the first pattern that its path matches.
 NEAREST = {
-    "core/door": ["tests/cpu/test_door.py", "tests/api/test_arguments.py"],
+    "core/(door|request)": ["tests/cpu/test_door.py", "tests/api/test_arguments.py"],
     "core/(gemm|split|cost|caches)": ["tests/cpu/test_gemm.py", "tests/cpu/test_large.py"],
     "core/(pack|narrow|widen)": ["tests/cpu/test_gemm.py", "tests/cpu/test_bfloat16.py", "tests/cpu/test_matmul.py"],
     "core/(scale|stage)": ["tests/cpu/test_gemm.py", "tests/cpu/test_half_results.py"],
@@ -131,17 +131,32 @@ NEAREST = {
 WAITING = 4
 """The time that a run of tests may take, in units of its processor time: other processes may use the processor."""
 
-# NVRTC takes the first file that includes the mutated one, its templates without instances.
+# NVRTC must compile some instance of a file that includes the mutated one; where no table names an instance, the
+# templates alone.
 COMPILE_CUDA = """
 import sys, cupy
+from pathlib import Path
 from cupy_backends.cuda.libs import nvrtc
 from pysimd import sources
+from pysimd.gpu_kernels import ladder_table, table
 from pysimd.inspection.nvidia import toolkit
 
-user = next(name for name in sys.argv[2:] if sys.argv[1] in sources.with_includes(name))
-program = nvrtc.createProgram(sources.joined(user), "mutant.cu", (), ())
 options = ("-std=c++17", "-arch=sm_90a", f"-I{toolkit() / 'include'}", "--device-as-default-execution-space")
-nvrtc.compileProgram(program, options)
+for user in (name for name in sys.argv[2:] if sys.argv[1] in sources.with_includes(name)):
+    source = Path(user).name
+    entries = [ladder_table.entry(row, x, x) for row in ladder_table.RUNGS if row.source == source
+               for x in ("K_MAJOR", "MN_MAJOR")]
+    entries += [entry for row in table.KERNELS if row.source == source for entry in table.entries(row)[:2]]
+    for entry in entries or [None]:
+        program = nvrtc.createProgram(sources.joined(user), "mutant.cu", (), ())
+        if entry:
+            nvrtc.addNameExpression(program, entry)
+        try:
+            nvrtc.compileProgram(program, options)
+            sys.exit(0)
+        except nvrtc.NVRTCError:
+            pass
+sys.exit(1)
 """
 
 # Some target must compile some instance: the line may be for other targets alone.
@@ -298,7 +313,7 @@ class Tree:
         if path.is_relative_to(self.root / "hip_kernels"):
             return self._runs(COMPILE_HIP, path)
         if path.is_relative_to(self.root / "gpu_kernels"):
-            return self._runs(COMPILE_CUDA, path, *sorted(self.root.glob("gpu_kernels/*/*.cu")))
+            return self._runs(COMPILE_CUDA, path, *sorted(self.root.glob("gpu_kernels/**/*.cu")))
         return self._rebuild(path, status) and self.library != library
 
     def _runs(self, program, *paths):

@@ -33,6 +33,14 @@ struct uint2 {
 struct alignas(16) uint4 {
     u32 x, y, z, w;
 };
+struct int2 {
+    int x, y;
+};
+struct float2 {
+    float x, y;
+};
+static inline int2 make_int2(int x, int y) { return {x, y}; }
+static inline float2 make_float2(float x, float y) { return {x, y}; }
 static inline uint2 make_uint2(u32 x, u32 y) { return {x, y}; }
 static inline uint4 make_uint4(u32 x, u32 y, u32 z, u32 w) { return {x, y, z, w}; }
 

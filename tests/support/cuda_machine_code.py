@@ -1,21 +1,56 @@
 """CUDA machine code for the tests: ``pysimd.inspection.nvidia`` in parallel, and the instances that are read."""
 
+import multiprocessing
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 
 from pysimd.gpu_kernels import table
 
+from pysimd.inspection import nvidia
 from pysimd.inspection.nvidia import compiled, fast_entry, macs, missing
 
-__all__ = ["ARCHITECTURES", "compile_all", "compiled", "entries_to_check", "fast_entry", "macs", "missing"]
+__all__ = [
+    "ARCHITECTURES",
+    "compile_all",
+    "compiled",
+    "entries_to_check",
+    "fast_entry",
+    "macs",
+    "missing",
+]
 
 ARCHITECTURES = (75, 80, 90, 100)
 
 
+MOST_INSTANCES = 8
+"""Of a program, so that processes have the same amount of work."""
+
+
+@cache
+def processes() -> ProcessPoolExecutor:
+    """Those that compile, for the whole run: in one process NVRTC compiles one program at a time. They are started
+    afresh, because a process with threads cannot be forked safely."""
+    return ProcessPoolExecutor(len(os.sched_getaffinity(0)), multiprocessing.get_context("spawn"))
+
+
 def compile_all(wanted) -> None:
-    """Compile (source, entry, arch) or (source, entry, arch, folder) in parallel; ``compiled`` then has them."""
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        list(pool.map(lambda x: compiled(*x), wanted))
+    """Compile (source, entry, arch) or (source, entry, arch, folder) in parallel, several of a source and an
+    architecture in one program; ``compiled`` then has them."""
+    instances: dict[tuple, dict[str, None]] = {}
+    for source, entry, arch, folder in ((*x, "micro")[:4] for x in wanted):
+        if not nvidia.is_compiled(source, entry, arch, folder):
+            instances.setdefault((source, arch, folder), {})[entry] = None
+    programs = [
+        (source, tuple(entries)[i : i + MOST_INSTANCES], arch, folder)
+        for (source, arch, folder), entries in instances.items()
+        for i in range(0, len(entries), MOST_INSTANCES)
+    ]
+    programs.sort(key=lambda program: -len(program[1]))
+    for program, codes in zip(
+        programs, processes().map(nvidia.compile_together, *zip(*programs, strict=True)), strict=True
+    ):
+        nvidia.keep(*program, codes)
 
 
 def entries_to_check(row: table.Kernel) -> dict[str, str]:

@@ -200,7 +200,10 @@ T __shfl_xor_sync(u32, T x, int far) {
 
 namespace ptx {
 
-static inline void mov_u32(const char* text, int& x) { x = (int)threadIdx.x; }
+template <class X>
+static inline void mov_u32(const char* text, X& x) {
+    x = strstr(text, "cluster") ? 0 : (X)threadIdx.x;
+}
 static inline void ld_shared_v4_u32(const char*, u32& x, u32& y, u32& z, u32& w, u32 from) {
     u32 v[4];
     memcpy(v, host::pointer(from), 16);
@@ -211,6 +214,11 @@ static inline void st_shared_v4_u32(const char*, u32 to, u32 x, u32 y, u32 z, u3
     memcpy(host::pointer(to), v, 16);
 }
 static inline void st_shared_u32(const char*, u32 to, u32 x) { memcpy(host::pointer(to), &x, 4); }
+static inline void st_shared_v2_f32(const char*, u32 to, float x, float y) {
+    float v[2] = {x, y};
+    memcpy(host::pointer(to), v, 8);
+}
+static inline void ld_shared_b32(const char*, u32& x, u32 from) { memcpy(&x, host::pointer(from), 4); }
 
 /* The size is a number of the text, or the last operand; where both are there, that one counts the bytes that exist. */
 static inline void cp_async(const char* text, u32 to, const void* from, int last = -1) {
@@ -343,6 +351,29 @@ void wmma_multiply(u32 (&c)[8], const u32 (&a)[N], const u32 (&b)[N], Value valu
             ((D*)c)[e] = (D)(((D*)c)[e] + sum);
         }
     });
+}
+
+/* Row `row` of a K-major tile with the 128-byte swizzle in dynamic shared memory, from `byte` of k on. */
+static inline const char* wgmma_operand(u64 descriptor, int row, int byte) {
+    u32 base = (u32)__cvta_generic_to_shared(host::dynamic_shared), start = (u32)(descriptor & 0x3fff) << 4;
+    u32 rows8 = (u32)(descriptor >> 32 & 0x3fff) << 4;
+    u32 at = base + ((start - base) & 0x3ffff) + row / 8 * rows8 + row % 8 * 128 + byte;
+    return host::pointer(at ^ (at >> 7 & 7) << 4);
+}
+/* wgmma.mma_async of TF32 or int8, as wgmma.cuh writes it: the first instruction of the text sets the predicate.
+ * d (64 x N) += A B, or = where `accumulate` is 0, of 32 bytes of k; it is complete at once. */
+template <class D, int COUNT>
+static inline void setp_ne_b32(const char* text, D (&d)[COUNT], u64 a, u64 b, int accumulate, int = 0, int = 0) {
+    typedef std::conditional_t<std::is_same<D, int>::value, signed char, float> Elem;
+    if (!strstr(text, sizeof(Elem) == 1 ? ".s8.s8 " : ".tf32.tf32 ")) abort();
+    for (int x = 0; x < COUNT; ++x) {
+        int row = threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4 + x % 4 / 2 * 8;
+        int column = x / 4 * 8 + threadIdx.x % 4 * 2 + x % 2;
+        D sum = accumulate ? d[x] : 0;
+        for (int byte = 0; byte < 32; byte += (int)sizeof(Elem))
+            sum += (D)*(const Elem*)wgmma_operand(a, row, byte) * (D)*(const Elem*)wgmma_operand(b, column, byte);
+        d[x] = sum;
+    }
 }
 
 } // namespace ptx

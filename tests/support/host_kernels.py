@@ -80,6 +80,7 @@ def translated(source):
     shared = r"extern __shared__ (?:__align__\(\d+\) )?([\w ]+?) (\w+)\[\];"
     text = re.sub(shared, r"static thread_local \1* \2 = (\1*)host::dynamic_shared;", text)
     text = re.sub(r"^( *while \(!.*\)) \{\}$", r"\1 host::yield();", text, flags=re.MULTILINE)
+    text = re.sub(r"\b(ACC|INT)\d+\(\d+\)(?:, \1\d+\(\d+\))*", '"+f"(d)', text)  # all accumulators
     known = set(re.findall(r"static inline void (\w+)\(", (HERE / "cuda_threads.h").read_text()))
     parts, missing, at = [], set(), 0
     for found in re.finditer(r"\basm(?: volatile)?(?=\()", text):

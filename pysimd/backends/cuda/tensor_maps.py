@@ -28,7 +28,7 @@ ANYWHERE = 1 << 20
 _UNSIGNED = {1: 0, 2: 1, 4: 2}
 """CUtensorMapDataType of an element by its size: bits are moved, nothing is computed."""
 
-_SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
+_SWIZZLES = {0: 0, 128: 3}
 """CUtensorMapSwizzle by the bytes within which pieces of 16 change places."""
 
 _PROMOTION_256 = 3

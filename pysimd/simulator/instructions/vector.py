@@ -50,14 +50,14 @@ def decoder(signature: Signature, function: Callable | None) -> Decoder:
             vector_writer(operand, kind, bool(halves[-1]), keeps)
             for operand, kind in zip(results, signature.results, strict=True)
         ]
-        write = writers[0] if len(writers) == 1 else _write_all(writers)
         if instruction.encoding == "sdwa":
             readers = selected(readers, sources, signature.operands, modifiers)
-            write = with_selected_result(write, results[0], signature.results[0], modifiers)
-        elif "dpp" in instruction.encoding:
+            writers[0] = with_selected_result(writers[0], results[0], signature.results[0], modifiers)
+        write = writers[0] if len(writers) == 1 else _write_all(writers)
+        if "dpp" in instruction.encoding:
             readers[0], enabled = permuted(readers[0], modifiers, machine)
             write = with_disabled_lanes(write, results, signature.results, enabled)
-        elif any(x.sign_extend for x in sources):
+        elif instruction.encoding != "sdwa" and any(x.sign_extend for x in sources):
             raise UnsupportedInstruction(f"`{instruction}`: sext() outside of SDWA")
         modifiers.done()
         compute = computed(function, readers) if function else chosen(*readers)

@@ -225,8 +225,9 @@ def _map(
 
 
 def _box(row: Rung, layout: str, rows: int) -> tuple[int, int]:
-    """128 bytes of k by ``rows`` rows (columns) of an operand or, MN-major, 64 rows by k."""
-    return (row.bk, rows) if layout.startswith("K_MAJOR") else (64, row.bk)
+    """128 bytes of k by ``rows`` rows (columns) of an operand or, MN-major, 64 rows by k: by half of it where the rows,
+    those of each of two blocks, are no whole boxes."""
+    return (row.bk, rows) if layout.startswith("K_MAJOR") else (64, row.bk // (2 if rows % 64 else 1))
 
 
 def _with_map_c(gemm: Argument, maps: tuple, products: int, c_bytes: int) -> tuple[Argument, tuple[Argument, ...]]:
