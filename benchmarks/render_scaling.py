@@ -58,11 +58,9 @@ def gpu_machine(documents: dict[int, dict[str, Any]]) -> str:
     found = documents[GPUS[0]]
     machine = found["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
-    commits = ", ".join(dict.fromkeys(x["machine"]["commit"] for x in documents.values()))
-    return (
-        f"{machine['device']}, {' and '.join(map(str, GPUS))} of a machine; {versions}, CuPy {machine['cupy']}; "
-        f"{machine['date']}, of commit {commits}."
-    )
+    runs = ((n, x["machine"]["date"], x["machine"]["commit"]) for n, x in documents.items())
+    recorded = "; ".join(f"{n} GPUs {date}, commit {commit}" for n, date, commit in runs)
+    return f"{machine['device']}, several of a machine; {versions}, CuPy {machine['cupy']}; {recorded}."
 
 
 def scaled(documents: dict[int, dict[str, Any]], keys: tuple[str, ...], many: str) -> list[list[str]]:

@@ -15,12 +15,22 @@ import record
 import torch
 
 import pysimd
-import pysimd.interop.torch as interop
+import pysimd.interop.torch
 from pysimd import registry
 from pysimd.backends.cuda.implementation import INSTANCES
 from pysimd.bench import timing
+from pysimd.interop import torch_dispatch
 
 CASES = {"one 4x4": (1, 4), "100 x 4x4": (100, 4), "10000 x 4x4": (10_000, 4), "100 x 32x32": (100, 32)}
+
+
+ROW_MAJOR = (1, 4, 4), (16, 4, 1)
+"""Shape and strides of one 4x4."""
+
+
+def generated_empty():
+    """What the generated code of torch.compile makes tensors with, private to torch."""
+    return torch._C._dynamo.guards._empty_strided_cpu
 
 
 def empty_kernel():
@@ -41,11 +51,14 @@ def parts(options) -> dict[str, float]:
     """Microseconds of what calls for one 4x4 consist of, on the CPU."""
     a, b, out = (torch.randn(1, 4, 4) for _ in range(3))
     _library, empty = empty_kernel()
-    door, seen_by = registry.implementation("cpu").door, interop._observers()
+    door, seen_by = registry.implementation("cpu").door, torch_dispatch.observers()
     unasked, asked = (door.operator((torch.Tensor,), x, None, None) for x in ((), seen_by))
     calls = {
         "torch.bmm": partial(torch.bmm, a, b),
         "torch.empty_like": partial(torch.empty_like, a),
+        "torch.empty_strided": partial(torch.empty_strided, *ROW_MAJOR),
+        "torch.empty_strided as torch's generated code calls it": partial(generated_empty(), *ROW_MAJOR, torch.float32),
+        "torch.from_numpy": partial(torch.from_numpy, a.numpy()),
         "an operator with an empty kernel in Python": partial(empty, a, b),
         "an object whose class calls an empty function of C": partial(callable_object(operator.is_), a, b),
         "torch.ops.pysimd.matmul": partial(callable_object(asked), a, b),

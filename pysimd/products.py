@@ -45,13 +45,19 @@ def register(package: str, load: Callable[[], ArrayLibrary]) -> None:
     _libraries[package] = load
 
 
-def _library_of(*given) -> ArrayLibrary | None:
-    """The library of the first operand that has one."""
-    for x in given:
-        load = _libraries.get(type(x).__module__.partition(".")[0])
-        if load is not None:
-            return load()
-    return None
+def _library_of(**given) -> ArrayLibrary | None:
+    """The library of the operands that have one; raises ``DTypeError`` where they have two."""
+    found = None
+    for name, x in given.items():
+        package = type(x).__module__.partition(".")[0]
+        load = _libraries.get(package)
+        if load is None:
+            continue
+        library = load()
+        if found is not None and library is not found[0]:
+            raise DTypeError(f"{found[1]} is an array of {found[2]}, {name} one of {package}: convert one of them")
+        found = found or (library, name, package)
+    return None if found is None else found[0]
 
 
 def matmul(a, b, *, out=None, kernel=None, threads=None):
@@ -65,7 +71,7 @@ def matmul(a, b, *, out=None, kernel=None, threads=None):
             Dask, JAX and torch give results of their own kind: docs/interop.md.
         b: (..., k, n) or (k,), of the same dtype; int8 also for uint8 ``a``.
         out: array of the result's shape and dtype to write into; it may overlap ``a`` and ``b``. On a CPU, and on a
-            CUDA device where no kernel is named, it may have the 16-bit dtype of float16 or bfloat16 operands: the
+            GPU where no kernel is named, it may have the 16-bit dtype of float16 or bfloat16 operands: the
             float32 result is then rounded once, at the end.
         kernel: name of a kernel, or a ``MicroKernel``, that computes all tiles. By default the types and n choose it:
             on a CPU the narrowest tile of the highest instruction set that covers n columns.
@@ -101,7 +107,7 @@ def _matmul(a, b, out, kernel, threads):
         if result is not None:
             return result
     operands.check_threads(threads)
-    library = _library_of(a, b, out)
+    library = _library_of(a=a, b=b, out=out)
     if library is not None:
         result = library.matmul(a, b, out, kernel, threads)
         if result is not NotImplemented:
@@ -131,7 +137,7 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out
         alpha, beta: real numbers, rounded to the result's dtype; int32 values where that is int32.
         trans_a, trans_b: transpose the last two dimensions of ``a``, ``b``.
         out: array of the result's shape and dtype to write into; it may overlap any operand, and may be ``c``. On a
-            CPU, and on a CUDA device where no kernel is named or ``f16_best`` or ``bf16_best``, it may have the 16-bit
+            CPU, and on a GPU where no kernel is named or ``f16_best`` or ``bf16_best``, it may have the 16-bit
             dtype of ``a`` and ``b``, which then is that of ``c`` too.
         kernel: name of a kernel or of a rung of a ladder, or one of these objects, that computes the products. By
             default what is fastest for the shape: on a GPU the last rung for the types where it was measured faster
@@ -169,7 +175,7 @@ def _gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads):
             return result
     options = GemmOptions.checked(alpha, beta, trans_a, trans_b, c)
     operands.check_threads(threads)
-    library = _library_of(a, b, c, out)
+    library = _library_of(a=a, b=b, c=c, out=out)
     if library is not None:
         result = library.gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads)
         if result is not NotImplemented:

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-enum { DLPACK_MAJOR = 1, DLPACK_CPU = 1 };
+enum { DLPACK_MAJOR = 1, DLPACK_CPU = 1, DLPACK_CUDA = 2, DLPACK_ROCM = 10 };
 enum { DLPACK_INT = 0, DLPACK_UINT = 1, DLPACK_FLOAT = 2, DLPACK_BFLOAT = 4 };
 
 typedef struct {

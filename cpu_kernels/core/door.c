@@ -511,8 +511,14 @@ static PyObject *door_take_tensors(PyObject *self, PyObject *args)
     (void)self;
     PyObject *types, *capsule, *forward_mode;
     if (!PyArg_ParseTuple(args, "O!OO!", &PyTuple_Type, &types, &capsule, &PyDict_Type, &forward_mode)) return NULL;
-    if (pysimd_tensors_take(types, capsule, forward_mode, pysimd_type_numbers[BF16F32][0])) return NULL;
-    Py_RETURN_NONE;
+    const int taken = pysimd_tensors_take(types, capsule, forward_mode, pysimd_type_numbers[BF16F32][0]);
+    return taken < 0 ? NULL : PyBool_FromLong(taken);
+}
+
+static PyObject *door_layouts(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self, (void)count;
+    return pysimd_tensor_layouts(args);
 }
 
 pysimd_get_api_fn pysimd_get_api;
@@ -534,6 +540,7 @@ static PyMethodDef functions[] = {
     {"start", door_start, METH_VARARGS, "start(kernels, dtypes)"},
     {"set_limits", door_set_limits, METH_VARARGS, "set_limits(threads, thread_ns, wake_ns, gil_ns, stream_bytes)"},
     {"take_tensors", door_take_tensors, METH_VARARGS, "take_tensors(types, exchange_api, forward_mode)"},
+    {"layouts", (PyCFunction)(void *)door_layouts, METH_FASTCALL, "layouts(a, b, c, out, call)"},
     {"operator", door_operator, METH_VARARGS, "operator(types, observers, plain, dispatched)"},
     {"c_api", door_c_api, METH_NOARGS, "the capsule pysimd._c_api: see include/pysimd_api.h"},
     {NULL, NULL, 0, NULL},

@@ -10,7 +10,8 @@
  *                            (types, a, b, c) of NumPy's type numbers
  *   set_limits(threads, thread_ns, wake_ns, gil_ns, stream_bytes)
  *   take_tensors(types, exchange_api, forward_mode)   matmul and gemm take tensors of these types from now on:
- *                            tensors.h
+ *                            tensors.h; returns whether they do
+ *   layouts(a, b, c, out, call)           key, device and addresses of a call with tensors on a GPU: tensors.h
  *   matmul(a, b, out, kernel, threads)
  *   operator(types, observers, plain, dispatched)   a function of (a, b): their product, which has the type of 16-bit
  *                            operands, where both are of these types and no function of `observers` is true;

@@ -18,13 +18,14 @@ int pysimd_tensors_take(PyObject *given, PyObject *capsule, PyObject *forward, i
 {
     const dlpack_exchange *found = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
     if (!found) return -1;
-    if (found->version.major != DLPACK_MAJOR || !found->view_of_object || exchange) return 0; /* Python takes them */
+    if (exchange) return exchange == found;
+    if (found->version.major != DLPACK_MAJOR || !found->view_of_object) return 0; /* Python takes them */
     requires_grad = PyUnicode_InternFromString("requires_grad"), is_neg = PyUnicode_InternFromString("is_neg");
     current_level = PyUnicode_InternFromString("_current_level");
     if (!requires_grad || !is_neg || !current_level) return -1;
     Py_INCREF(given), Py_INCREF(forward);
     types = given, forward_mode = forward, bfloat16_number = bfloat16, exchange = found;
-    return 0;
+    return 1;
 }
 
 int pysimd_type_in(PyObject *x, PyObject *these)
@@ -73,15 +74,19 @@ static int is_outside_forward_mode(void)
     return !level || PyLong_AsLong(level) < 0;
 }
 
+/* Whether the tensor is plain memory: without gradients, not negated. */
+static int read_tensor(PyObject *tensor, dlpack_tensor *x)
+{
+    if (!is_false(tensor, requires_grad, 0) || !is_false(tensor, is_neg, 1)) return 0;
+    const int failed = exchange->view_of_object(tensor, x);
+    if (failed) PyErr_Clear();
+    return !failed;
+}
+
 PyObject *pysimd_tensor_view(PyObject *tensor)
 {
     dlpack_tensor x;
-    if (!is_outside_forward_mode()) return NULL;
-    if (!is_false(tensor, requires_grad, 0) || !is_false(tensor, is_neg, 1)) return NULL;
-    if (exchange->view_of_object(tensor, &x)) {
-        PyErr_Clear();
-        return NULL;
-    }
+    if (!is_outside_forward_mode() || !read_tensor(tensor, &x)) return NULL;
     const int number = type_number(x.dtype), size = x.dtype.bits / 8;
     if (x.device.type != DLPACK_CPU || number < 0 || x.ndim > PYSIMD_MAX_DIMS || (x.ndim && !x.strides)) return NULL;
     npy_intp shape[PYSIMD_MAX_DIMS], strides[PYSIMD_MAX_DIMS], count = 1;
@@ -93,6 +98,64 @@ PyObject *pysimd_tensor_view(PyObject *tensor)
                                           NPY_ARRAY_WRITEABLE, NULL);
     if (!made) PyErr_Clear();
     return made;
+}
+
+enum { TENSORS = 4, ADDRESSES = 6, ADDRESS_BITS = 31, LAYOUT_WORDS = 2 + 2 * PYSIMD_MAX_DIMS };
+
+/* Appends the layout of a tensor to the words of a key; 0 for one that has no plan. */
+static int append_layout(const dlpack_tensor *x, uint64_t address, int64_t *words, int *count)
+{
+    if (x->device.type != DLPACK_CUDA && x->device.type != DLPACK_ROCM) return 0;
+    if (x->ndim > PYSIMD_MAX_DIMS || (x->ndim && !x->strides)) return 0;
+    const uint64_t dtype = x->dtype.code | x->dtype.bits << 8 | (uint64_t)x->dtype.lanes << 16;
+    words[(*count)++] = (int64_t)(dtype << 32 | (uint32_t)x->device.id);
+    words[(*count)++] = (int64_t)((uint64_t)x->ndim << 32 | (address & ADDRESS_BITS));
+    for (int d = 0; d < x->ndim; d++) words[(*count)++] = x->shape[d];
+    for (int d = 0; d < x->ndim; d++) words[(*count)++] = x->strides[d];
+    return 1;
+}
+
+/* The words of a key; 0 where there is no plan. */
+static int read_layouts(PyObject *const *given, int64_t *words, int *count, int *device, uint64_t *addresses)
+{
+    if (!exchange || !is_outside_forward_mode()) return 0;
+    for (int i = 0; i < TENSORS; i++) {
+        if (given[i] == Py_None) {
+            words[(*count)++] = -1;
+            continue;
+        }
+        dlpack_tensor x;
+        if (!pysimd_is_tensor(given[i]) || !read_tensor(given[i], &x)) return 0;
+        addresses[i] = (uint64_t)(uintptr_t)x.data + x.byte_offset;
+        if (!append_layout(&x, addresses[i], words, count)) return 0;
+        if (i == 0) *device = x.device.id;
+    }
+    return 1;
+}
+
+PyObject *pysimd_tensor_layouts(PyObject *const *given)
+{
+    int64_t words[TENSORS * LAYOUT_WORDS];
+    uint64_t addresses[ADDRESSES] = {0};
+    int count = 0, device = -1;
+    PyObject *key = NULL;
+    if (read_layouts(given, words, &count, &device, addresses)) {
+        PyObject *layouts = PyBytes_FromStringAndSize((const char *)words, count * (Py_ssize_t)sizeof *words);
+        key = layouts ? PyTuple_Pack(2, given[TENSORS], layouts) : NULL;
+        Py_XDECREF(layouts);
+        if (!key) return NULL;
+    } else {
+        Py_INCREF(Py_None);
+        key = Py_None;
+    }
+    PyObject *found = PyTuple_New(3), *list = PyList_New(ADDRESSES), *number = PyLong_FromLong(device);
+    for (int i = 0; list && i < ADDRESSES; i++) PyList_SetItem(list, i, PyLong_FromUnsignedLongLong(addresses[i]));
+    if (!found || !list || !number || PyErr_Occurred()) {
+        Py_XDECREF(found), Py_XDECREF(list), Py_XDECREF(number), Py_DECREF(key);
+        return NULL;
+    }
+    PyTuple_SetItem(found, 0, key), PyTuple_SetItem(found, 1, number), PyTuple_SetItem(found, 2, list);
+    return found;
 }
 
 typedef struct {

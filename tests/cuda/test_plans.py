@@ -10,6 +10,7 @@ import types
 import fake_cupy
 import numpy as np
 import pytest
+from process import output_of
 
 from pysimd.backends.cuda import device as cuda_device
 from pysimd.backends.cuda.implementation import INSTANCES
@@ -400,18 +401,33 @@ class Tensor(Array):
     def stride(self):
         return self.strides
 
-    def new_empty(self, shape, dtype):
-        return Tensor(C, shape=shape, dtype=dtype)
-
 
 class TestTorch:
     @pytest.fixture
     def replays(self, cupy, monkeypatch):
         self.forward_mode = types.SimpleNamespace(_current_level=-1)
         autograd = types.SimpleNamespace(forward_ad=self.forward_mode)
-        monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(float32=np.float32, autograd=autograd))
+        empty = types.SimpleNamespace(_empty_strided_cuda=self.made)
+        c = types.SimpleNamespace(_dynamo=types.SimpleNamespace(guards=empty))
+        monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(float32=np.float32, autograd=autograd, _C=c))
+        monkeypatch.setattr(replay, "_layouts", [])
         monkeypatch.setattr(replay.torch_tensors, "current_stream", lambda device: f"torch's, device {device}")
         return replay.TorchReplays()
+
+    def made(self, shape, strides, dtype):
+        self.strides = strides
+        return Tensor(C, shape=shape, dtype=dtype)
+
+    @pytest.mark.parametrize(("shape", "strides"), [((2, 3, 4), (12, 4, 1)), ((5, 2), (2, 1)), ((3, 0, 2), (2, 2, 1))])
+    def test_results_are_in_c_order(self, replays, shape, strides):
+        made, address = replays.new(None, shape, np.float32)
+        assert (made.shape, address, self.strides) == (shape, C, strides)
+
+    def test_a_torch_without_the_function_of_its_generated_code(self, monkeypatch):
+        torch = types.SimpleNamespace(_C=None, empty_strided=lambda *given, **options: (given, options))
+        monkeypatch.setitem(sys.modules, "torch", torch)
+        given = (2, 3), (3, 1)
+        assert replay.torch_tensors.empty_function()(*given, "dtype") == (given, {"dtype": "dtype", "device": "cuda"})
 
     def test_on_its_stream_into_its_tensor(self, replays):
         kernel, a, b = Kernel(), Tensor(A), Tensor(B)
@@ -435,6 +451,10 @@ class TestTorch:
         """A tensor may have a tangent, which would be lost."""
         self.forward_mode._current_level = 0
         assert replays.key(Tensor(A), Tensor(B), None, None, "matmul") is None
+
+    def test_layouts_are_read_in_c(self):
+        """Where torch has DLPack's exchange API: a key for each layout, none for what is refused."""
+        assert output_of("-m", "fake_exchange") == "OK\n"
 
     def test_a_tensor_without_memory_has_none(self, replays):
         def refuse():

@@ -1,5 +1,7 @@
-"""xarray and pandas, as docs/interop.md describes them; the array-API namespaces of NumPy and torch."""
+"""xarray and pandas, as docs/interop.md describes them; the array-API namespaces of NumPy, CuPy and torch; arrays of
+two libraries."""
 
+import cuda_arrays
 import numpy as np
 import pytest
 
@@ -43,3 +45,29 @@ def test_array_api_namespaces(library, rng):
     assert compat.array_namespace(product) is xp
     assert type(product) is type(given)
     np.testing.assert_array_equal(np.asarray(product), x @ x.swapaxes(-1, -2))
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(bool(cuda_arrays.WHY_NOT), reason=cuda_arrays.WHY_NOT or "nothing")
+def test_array_api_namespace_of_cupy(rng):
+    compat = pytest.importorskip("array_api_compat")
+    import cupy
+
+    x = cupy.asarray(rng.integers(-9, 9, (9, 4, 4)).astype("float32"))
+    xp = compat.array_namespace(x)
+    product = pysimd.matmul(x, xp.matrix_transpose(x))
+    assert compat.array_namespace(product) is xp
+    np.testing.assert_array_equal(product.get(), x.get() @ x.get().swapaxes(-1, -2))
+
+
+def test_arrays_of_two_libraries_are_refused():
+    torch, jnp, da = (pytest.importorskip(name) for name in ("torch", "jax.numpy", "dask.array"))
+    given = [torch.ones(4, 4), jnp.ones((4, 4), np.float32), da.ones((4, 4), chunks=2, dtype=np.float32)]
+    for a in given:
+        for b in given:
+            if a is not b:
+                with pytest.raises(pysimd.DTypeError, match=r"a is an array of .*, b one of .*: convert one"):
+                    pysimd.matmul(a, b)
+                with pytest.raises(pysimd.DTypeError, match=r"a is an array of .*, c one of .*: convert one"):
+                    pysimd.gemm(a, np.ones((4, 4), np.float32), b, beta=1)
+        assert type(pysimd.matmul(a, np.ones((4, 4), np.float32))) is type(a)

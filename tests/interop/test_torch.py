@@ -19,7 +19,8 @@ from pysimd.backends.cuda.implementation import INSTANCES
 with warnings.catch_warnings():  # of torch's own imports
     warnings.simplefilter("ignore")
     torch = pytest.importorskip("torch")
-    interop = importlib.import_module("pysimd.interop.torch")
+    importlib.import_module("pysimd.interop.torch")
+    torch_dispatch = importlib.import_module("pysimd.interop.torch_dispatch")
 
 matmul, gemm = torch.ops.pysimd.matmul, torch.ops.pysimd.gemm
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
@@ -398,6 +399,17 @@ def test_plain_tensors_leave_the_dispatcher_out(monkeypatch, device):
     assert inside == ["dispatched"]
 
 
+def test_on_a_gpu_plans_are_looked_for_by_the_dtype(monkeypatch):
+    """A new result of bfloat16 has a plan of its own, which makes it."""
+    asked = []
+    monkeypatch.setattr(torch_dispatch.replay, "replayed", lambda a, b, c, out, call: asked.append(call))
+    monkeypatch.setattr(torch_dispatch, "_dispatched", lambda a, b: "dispatched")
+    for dtype in (*FLOATS, torch.int8):
+        a = torch.ones(4, 4, dtype=dtype)
+        assert torch_dispatch._plain(a, a) == "dispatched"
+    assert asked == ["matmul", "matmul", "matmul", torch_dispatch.replay.NARROW_MATMUL, None]
+
+
 PRIVATE = ["_is_any_autocast_enabled", "_is_torch_function_mode_enabled", "_len_torch_dispatch_stack"]
 
 WITHOUT_PRIVATE = """
@@ -415,9 +427,9 @@ assert torch.equal(matmul(a.bfloat16(), b.detach().bfloat16()), matmul(a.bfloat1
 
 @pytest.mark.parametrize("name", PRIVATE)
 def test_observers_are_asked_by_functions_that_torch_has(name, monkeypatch):
-    assert interop._observers() is not None
+    assert torch_dispatch.observers() is not None
     monkeypatch.delattr(torch._C, name)
-    assert interop._observers() is None
+    assert torch_dispatch.observers() is None
 
 
 def test_a_torch_without_the_private_functions():
@@ -447,28 +459,6 @@ def test_views_and_shared_memory():
     assert torch.equal(pysimd.matmul(a.mT, a), square)
     assert torch.equal(pysimd.matmul(torch._neg_view(a).mT, a), -square)
     assert np.shares_memory(a.numpy(), a.detach().numpy())
-
-
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        ((4, 5), (5, 6)),
-        ((3, 4, 5), (3, 5, 6)),
-        ((3, 4, 5), (5, 6)),
-        ((1, 4, 5), (3, 5, 6)),
-        ((5,), (5, 6)),
-        ((5,), (5,)),
-    ],
-)
-def test_shapes_of_results(a, b):
-    x, y = torch.empty(a), torch.empty(b)
-    assert interop._shape_of(x, y, False) == tuple((x @ y).shape)
-
-
-@pytest.mark.parametrize(("a", "b"), [((4, 5), (4, 6)), ((3, 4, 5), (2, 5, 6)), ((3, 4, 5), (3, 4, 6))])
-def test_shapes_that_do_not_fit(a, b):
-    with pytest.raises((pysimd.ShapeError, RuntimeError)):
-        interop._shape_of(torch.empty(a), torch.empty(b), False)
 
 
 def test_tensors_without_memory():

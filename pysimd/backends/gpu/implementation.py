@@ -128,6 +128,16 @@ class Gpu(ABC):
 
         return self._computed(a, b, None, out, replay.matmul_call(kernel), check, partial(self._product_work, kernel))
 
+    def narrow_matmul(self, a, b):
+        """``matmul`` of 16-bit operands whose new result has their dtype: their float32 product, rounded once."""
+        self._check_call(None)
+
+        def check(a, b, _, out) -> Product:
+            return operands.check_matmul(None, a, b, out, self.offered)._replace(dtype=a.dtype)
+
+        call = replay.NARROW_MATMUL
+        return self._computed(a, b, None, None, call, check, partial(self._product_work, None))
+
     def gemm(self, a, b, c, options: GemmOptions, out, kernel: MicroKernel | Rung | None, threads: int | None):
         """``pysimd.gemm`` on arrays of this backend's GPUs."""
         self._check_call(threads)
@@ -202,7 +212,7 @@ class Gpu(ABC):
 
     def narrows(self, kernel: MicroKernel | Rung | None) -> bool:
         """Whether ``out`` may have the 16-bit dtype of operands whose product is float32."""
-        return False
+        return kernel is None
 
     def rounds(self, product: Product, kernel: MicroKernel | Rung | None) -> bool:
         """Whether what computes this product rounds it to 16 bits itself, of those that ``narrows`` allows."""

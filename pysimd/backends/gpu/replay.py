@@ -6,9 +6,11 @@ and alignment. Where the result overlaps an operand there is no replay: such a c
 
 from __future__ import annotations
 
+import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +29,10 @@ _FACTORS = frozenset((int, float, np.float32, np.float64))
 
 _NO_ARRAYS = (AttributeError, RuntimeError, TypeError, ValueError)
 """What ``Replays.look`` raises for arguments that are no arrays of the library: ValueError for NumPy's of bfloat16."""
+
+
+NARROW_MATMUL = "matmul of 16-bit operands with a new result of their dtype"
+"""What ``Gpu.narrow_matmul`` is asked for, as it stands in a key."""
 
 
 def matmul_call(kernel) -> Hashable:
@@ -87,7 +93,7 @@ class Replays(ABC):
 
     @abstractmethod
     def new(self, a, shape: tuple[int, ...], dtype) -> tuple[object, int]:
-        """A new array like ``a`` on its device, and its address; ``dtype`` is one of the library."""
+        """A new array like ``a`` on its device, which is current, and its address; ``dtype`` is one of the library."""
 
     @abstractmethod
     def dtype(self, dtype: np.dtype):
@@ -179,6 +185,20 @@ class CupyReplays(Replays):
         return None
 
 
+_layouts: list[Callable] = []
+
+
+def read_tensors_by(layouts: Callable) -> None:
+    """``layouts`` of ``pysimd._door`` is ``TorchReplays.look`` from now on: C takes less than half of the time."""
+    _layouts[:] = [layouts]
+
+
+@lru_cache(MOST)
+def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides, in elements, of an array in C order."""
+    return tuple(math.prod(max(1, n) for n in shape[i + 1 :]) for i in range(len(shape)))
+
+
 class TorchReplays(Replays):
     """Of torch's tensors; those that require gradients have no plans, as they are refused, nor have any while torch
     differentiates in forward mode."""
@@ -186,6 +206,9 @@ class TorchReplays(Replays):
     def __init__(self):
         super().__init__()
         self._forward_mode = sys.modules["torch"].autograd.forward_ad
+        self._empty = torch_tensors.empty_function()
+        if _layouts:
+            self.look = _layouts[0]
 
     def look(self, a, b, c, out, call: Hashable) -> tuple[Hashable, int, list[int]]:
         p, q, device = a.data_ptr(), b.data_ptr(), a.get_device()
@@ -207,7 +230,7 @@ class TorchReplays(Replays):
         return None if refused else key, device, addresses
 
     def new(self, a, shape: tuple[int, ...], dtype) -> tuple[object, int]:
-        made = a.new_empty(shape, dtype=dtype)
+        made = self._empty(shape, _row_major(shape), dtype)
         return made, made.data_ptr()
 
     def dtype(self, dtype: np.dtype):
