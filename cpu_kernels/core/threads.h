@@ -29,6 +29,7 @@ typedef struct {
     int64_t shared_ns;      /* for so long after that no worker yields, and callers wake them on other processors */
     int64_t shared_spin_ns; /* than their own, and a worker is in the loop for so long */
     int64_t look_ns;        /* who has an item and does not run for so long ends it on the caller's processor */
+    int64_t few;            /* more workers than these do not sleep early */
     _Atomic int64_t lost, rescued; /* times that it came to that */
 } pysimd_waiting;
 extern pysimd_waiting pysimd_waits;
