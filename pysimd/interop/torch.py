@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pysimd import dtypes, operands, products, registry
+from pysimd.backends.gpu import replay
 from pysimd.errors import DTypeError, OptionError
 from pysimd.interop import extras, torch_dispatch, torch_transforms
 from pysimd.interop.torch_dispatch import TYPES, is_tensor
@@ -102,6 +103,9 @@ def _compute(a, b, c, alpha, beta, dtype):
 def _compute_narrow(a, b, c, alpha, beta):
     """The same of bfloat16 on a GPU, with a result of bfloat16."""
     if c is None and alpha == 1:
+        result = replay.replayed(a, b, None, None, replay.NARROW_MATMUL)
+        if result is not None:
+            return result
         return registry.implementation(operands.backend_for({"a": a, "b": b})).narrow_matmul(a, b)
     shape = _shape(a.shape, b.shape, matrices=True)
     out = a.new_empty(shape if c is None else torch.broadcast_shapes(shape, c.shape))
