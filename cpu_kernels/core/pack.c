@@ -250,7 +250,10 @@ void pysimd_copy_matrix(int64_t m, int64_t n, int size, const char *from, int64_
         }
     }
     if (rs == 1 && size <= 2 && m >= 4 && n >= 4) {
-        size == 1 ? transpose_narrow(m, n, 1, from, cs, to, ld) : transpose_narrow(m, n, 2, from, cs, to, ld);
+        if (size == 1)
+            transpose_narrow(m, n, 1, from, cs, to, ld);
+        else
+            transpose_narrow(m, n, 2, from, cs, to, ld);
         return;
     }
     if (cs == 2 && size <= 2 && n > 8 / size) {
@@ -545,8 +548,10 @@ static void pack_groups(const pysimd_kernel *kernel, int64_t k, int64_t n, const
     const int size = pysimd_element_sizes[kernel->types].b;
 #ifdef __x86_64__
     const int pairs = kernel->target >= AVX512 && size == 2 && kernel->k_group == 2 && cs == 1;
-    if (pairs) avx512_pair_words(k, n, b, rs * size, to);
-    if (pairs) return;
+    if (pairs) {
+        avx512_pair_words(k, n, b, rs * size, to);
+        return;
+    }
 #endif
     if (kernel->k_group * size == 8 && size == 1)
         group_matrix(EIGHT_BYTES, k, n, b, rs, cs, to);
