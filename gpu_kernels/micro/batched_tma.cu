@@ -1,45 +1,57 @@
-/* batched_tma: C[i] = A[i] B[i] for a batch of float32 products of 60 to 224 a side: a persistent block with warp
+/* batched_tma: C[i] = A[i] B[i] for a batch of float32 products of 60 to 256 a side: a persistent block with warp
  * specialisation, whose consumer warpgroups compute tiles of their own.
  *
- * contract  m, n and k are multiples of 4 and k > 0; rows of A, B and C are contiguous and start at multiples of 16
- *           bytes, and so do products. Reads and writes nothing else.
+ * contract  m, n and k are multiples of 4 and k > 0; rows of C, and those of A and B that are adjacent along m or n,
+ *           start at multiples of 16 bytes, and so do products. Operands adjacent along k have any alignment. Reads and
+ *           writes nothing else.
  * tile      C in tiles of BM x BN, one of WARPS warps, TM x TN a thread; 4 / WARPS products of one position together
- * regs      setmaxnreg: 24 a producer, 160 or 240 a consumer (3 or 2 warpgroups): TM*TN accumulators; no spills
+ * regs      setmaxnreg: 40 a producer and 232 a consumer (2 warpgroups), or 56 and 152 (3): TM*TN accumulators; no spills
  * per k     TM*TN FFMA, TM + TN elements from shared memory
  * ratio     TM*TN / (TM + TN)
  * rounding  one fma per term, k ascending from 0: bit-equal to batched.cu and f32_best
  * needs     sm_90a
- * idea      one thread for each consumer warpgroup loads panels by TMA into a ring of its own, across tiles. Warpgroups
- *           are at different steps: while one stores its tile, the others multiply. A panel of A stays along k, and a
- *           thread reads LOAD_K k of a row at a time. Written here
+ * idea      producer warps fill a ring of panels for each consumer warpgroup, across tiles. Warpgroups are at different
+ *           steps: while one stores its tile, the others multiply. Panels are MN-major: TMA loads an operand that is so
+ *           in memory, cp.async of 4 bytes transposes the other. Written here
  * lanes     32 * WARPS
  * launch    128 * (GROUPS + 1) threads a block; persistent grid, one block a multiprocessor
  * smem      GROUPS * STAGES panels of BK k, dynamic
  *
- * Where to try again: the compiler gives two registers of one port to 27 % (6 x 12) to 53 % (8 x 16) of the multiply-adds,
- * in f32_best to 11 % (tile_loop.cuh); docs/cuda.md says what was tried.
+ * The compiler places the registers of most multiply-adds on different ports (tile_loop.cuh) if nothing in the kernel is
+ * short of registers, the producers included: with 24 registers for these a producer spilled, and 24 to 60 % of the
+ * multiply-adds read two registers of one port; now it is 7 to 15 %. With fragments from K-major panels of A it is 25
+ * to 40 %.
  */
+#include "../ladder/cp_async.cuh"
 #include "../ladder/tma.cuh"
 #include "../ladder/tile_loop.cuh"
 
 /* Every field is 64 bits wide: on the host it is an array of int64. */
 struct TmaBatch {
+    const float *a, *b;
     float* c;
-    i64 batch, m, n, k, ldc, c_batch;
+    i64 batch, m, n, k, lda, ldb, ldc;
+    i64 a_batch, b_batch, c_batch; /* from product to product; 0 for an operand that all products share */
     i64 across, in_product, tiles; /* of C: in a row of tiles, of a product, and of the batch, PRODUCTS products together */
-    i64 a_step, b_step;            /* 0 for an operand that all products share, else 1 */
     float one, unused;             /* 1, opaque to the compiler (warp_specialized.cuh) */
 };
 
 /* TM x TN a thread, WARPS warps below each other, of 4 x 8 lanes; BK k and STAGES stages of a ring; GROUPS consumer
- * warpgroups; LOAD_K k in a load of A. */
-template <int TM_, int TN_, int WARPS_, int BK_, int STAGES_, int LOAD_K_, int GROUPS_>
+ * warpgroups. A and B may be K-major in memory: along k, not along m or n, elements are adjacent. */
+template <int TM_, int TN_, int WARPS_, int STAGES_, int GROUPS_, bool A_K_MAJOR_, bool B_K_MAJOR_>
 struct TmaTile {
-    static constexpr int TM = TM_, TN = TN_, WARPS = WARPS_, BK = BK_, STAGES = STAGES_, LOAD_K = LOAD_K_, GROUPS = GROUPS_;
+    static constexpr int TM = TM_, TN = TN_, WARPS = WARPS_, BK = 8, STAGES = STAGES_, GROUPS = GROUPS_;
+    static constexpr bool A_K_MAJOR = A_K_MAJOR_, B_K_MAJOR = B_K_MAJOR_;
     static constexpr int LANES_M = 4, LANES_N = 8, PRODUCTS = 4 / WARPS, THREADS = 128 * (GROUPS + 1);
     static constexpr int BM = WARPS * LANES_M * TM, BN = LANES_N * TN;
-    static constexpr int A_BYTES = BM * BK * 4, B_BYTES = BN * BK * 4, STAGE_BYTES = (A_BYTES + B_BYTES) * PRODUCTS;
-    static constexpr int VECTOR = TN % 4 == 0 ? 4 : 2, RING_BYTES = STAGES * STAGE_BYTES;
+    /* Rows of a panel, in elements: copies of 4 bytes to 8 k of 4 rows are to 32 banks. */
+    static constexpr int PITCH_A = BM + (A_K_MAJOR ? 4 : 0), PITCH_B = BN + (B_K_MAJOR ? 4 : 0);
+    static constexpr int A_BYTES = PITCH_A * BK * 4, B_BYTES = PITCH_B * BK * 4;
+    static constexpr int STAGE_BYTES = (A_BYTES + B_BYTES) * PRODUCTS, RING_BYTES = STAGES * STAGE_BYTES;
+    static constexpr int TMA_BYTES = (A_K_MAJOR ? 0 : A_BYTES * PRODUCTS) + (B_K_MAJOR ? 0 : B_BYTES * PRODUCTS);
+    static constexpr int VECTOR_M = TM % 4 == 0 ? 4 : TM % 2 == 0 ? 2 : 1, VECTOR_N = TN % 4 == 0 ? 4 : 2;
+    static constexpr int PRODUCER_WARPS = 4 / GROUPS, COPIED_ROWS = PRODUCTS == 1 ? 4 * PRODUCER_WARPS : 4; /* of a ring */
+    static constexpr int ARRIVALS = (TMA_BYTES ? 1 : 0) + (A_K_MAJOR || B_K_MAJOR ? 32 * PRODUCER_WARPS : 0);
 };
 
 struct TmaPosition {
@@ -55,9 +67,9 @@ __device__ inline TmaPosition position_of(const TmaBatch& p, u32 tile) {
 template <class T, bool PRODUCER>
 __device__ inline void reallocate_registers() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    if constexpr (PRODUCER) asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
-    else if constexpr (T::GROUPS == 2) asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
-    else asm volatile("setmaxnreg.inc.sync.aligned.u32 160;");
+    constexpr int OF_PRODUCER = T::GROUPS == 2 ? 40 : 56, OF_CONSUMER = T::GROUPS == 2 ? 232 : 152;
+    if constexpr (PRODUCER) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(OF_PRODUCER));
+    else asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(OF_CONSUMER));
 #endif
 }
 
@@ -66,107 +78,160 @@ struct TmaRing {
     u32 panels, barriers;
 };
 
-/* One thread loads the panels of a consumer warpgroup. */
+/* Copies of a lane that transpose the panel of a K-major operand: 8 k of 4 rows a warp. `from` is the lane's first
+ * element; of the panel `rows` and `k` are left from there on. What lies beyond becomes 0. */
+template <class T, int R, int PITCH>
+__device__ __forceinline__ void copy_transposed(u32 to, const float* from, i64 ld, int rows, int k) {
+    constexpr int STEP = T::COPIED_ROWS;
+    static_assert(R % STEP == 0, "");
+    if (rows > R - STEP && k > 0) {
+#pragma unroll 2
+        for (int i = 0; i < R; i += STEP, from += STEP * ld) cp_async4(to + i * 4, from);
+    } else {
+#pragma unroll 1
+        for (int i = 0; i < R; i += STEP) {
+            bool exists = i < rows && k > 0;
+            cp_async4(to + i * 4, exists ? from + i * ld : from, exists ? 4 : 0);
+        }
+    }
+}
+
+/* The panels of an operand that a warp transposes: of one product, or its part of the rows of all. `row` is the tile's
+ * first one, of `rows` of the matrix. */
+template <class T, int R, int PITCH>
+__device__ __forceinline__ void copy_panels(u32 panel, const float* x, i64 ld, i64 step, i64 batch, int product, int row,
+                                            int rows, int k, int k_end, int warp, int lane) {
+    constexpr bool OWN = T::COPIED_ROWS == 4; /* a product of its own, if there are two */
+    int own = lane / 8 + (OWN ? 0 : 4 * warp), own_k = lane % 8, left = rows - row - own, k_left = k_end - k - own_k;
+    int q = OWN && T::PRODUCER_WARPS > 1 ? warp : 0;
+    panel += (own_k * PITCH + own) * 4;
+#pragma unroll 1
+    for (; q < T::PRODUCTS; q += T::PRODUCER_WARPS)
+        if (q == 0 || step) {
+            const float* from = x + min((i64)product + q, batch - 1) * step;
+            bool none = left <= 0 || k_left <= 0;
+            copy_transposed<T, R, PITCH>(panel + q * PITCH * T::BK * 4, none ? from : from + (row + own) * ld + k + own_k,
+                                         ld, left, k_left);
+        }
+}
+
+/* The warps of a ring: one thread loads by TMA, all copy what has to be transposed. The consumers load the fragments of
+ * one panel more than they multiply: its `full` completes without a copy. */
 template <class T>
 __device__ __forceinline__ void produce(const TmaBatch& p, const TensorMap& map_a, const TensorMap& map_b, TmaRing ring,
-                                        u32 first, u32 stride) {
+                                        u32 first, u32 stride, int warp, int lane) {
     u32 stage = 0, parity = 1;
+    bool loads = T::TMA_BYTES && warp == 0 && lane == 0;
+    if (!loads && !T::A_K_MAJOR && !T::B_K_MAJOR) return;
     for (u32 tile = first; tile < (u32)p.tiles; tile += stride) {
         TmaPosition at = position_of<T>(p, tile);
+#pragma unroll 1
         for (int k = 0; k < (int)p.k; k += T::BK) {
-            u32 full = ring.barriers + 8 * stage, panel = ring.panels + stage * T::STAGE_BYTES;
+            u32 full = ring.barriers + 8 * stage, a = ring.panels + stage * T::STAGE_BYTES;
+            u32 b = a + T::A_BYTES * T::PRODUCTS;
             mbarrier_wait(full + 8 * T::STAGES, parity);
-            mbarrier_arrive_expect_tx(full, T::STAGE_BYTES);
-            tma_load(panel, map_a, full, k, at.row, at.product * (int)p.a_step);
-            tma_load(panel + T::A_BYTES * T::PRODUCTS, map_b, full, at.column, k, at.product * (int)p.b_step);
+            if (loads) {
+                mbarrier_arrive_expect_tx(full, T::TMA_BYTES);
+                if constexpr (!T::A_K_MAJOR) tma_load(a, map_a, full, at.row, k, p.a_batch ? at.product : 0);
+                if constexpr (!T::B_K_MAJOR) tma_load(b, map_b, full, at.column, k, p.b_batch ? at.product : 0);
+            }
+            if constexpr (T::A_K_MAJOR)
+                copy_panels<T, T::BM, T::PITCH_A>(a, p.a, p.lda, p.a_batch, p.batch, at.product, at.row, (int)p.m, k,
+                                                  (int)p.k, warp, lane);
+            if constexpr (T::B_K_MAJOR)
+                copy_panels<T, T::BN, T::PITCH_B>(b, p.b, p.ldb, p.b_batch, p.batch, at.product, at.column, (int)p.n, k,
+                                                  (int)p.k, warp, lane);
+            if constexpr (T::A_K_MAJOR || T::B_K_MAJOR) mbarrier_arrive_after_copies(full);
             if (++stage == T::STAGES) stage = 0, parity ^= 1;
         }
     }
+    u32 full = ring.barriers + 8 * stage;
+    mbarrier_wait(full + 8 * T::STAGES, parity);
+    if (loads) mbarrier_arrive(full);
+    if constexpr (T::A_K_MAJOR || T::B_K_MAJOR) mbarrier_arrive(full);
 }
 
 template <int N>
 __device__ inline void shared_load(u32* x, u32 from) {
     if constexpr (N == 4) shared_load4(x, from);
-    else asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(x[0]), "=r"(x[1]) : "r"(from));
+    else if constexpr (N == 2) asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(x[0]), "=r"(x[1]) : "r"(from));
+    else asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x[0]) : "r"(from));
 }
 
-/* A fragment of A: LOAD_K k of row i of the thread. */
-template <class T>
-__device__ inline void load_a(u32 (&a)[T::LOAD_K], u32 from, int i) {
-    shared_load<T::LOAD_K>(a, from + i * T::LANES_M * T::BK * 4);
-}
-template <class T>
-__device__ inline void load_b(u32 (&b)[T::TN], u32 from) {
+/* N elements of a k in groups of VECTOR, of LANES lanes side by side. */
+template <int N, int VECTOR, int LANES>
+__device__ inline void load_vectors(u32 (&x)[N], u32 from) {
 #pragma unroll
-    for (int q = 0; q < T::TN; q += T::VECTOR) shared_load<T::VECTOR>(b + q, from + q * T::LANES_N * 4);
-}
-
-/* Four k. `a` and b[0] hold the first fragments, and those at next_a and next_b at the end. A row of `a` is loaded again
- * as soon as it has been multiplied. */
-template <class T>
-__device__ __forceinline__ void multiply4(float (&acc)[T::TM][T::TN], u32 (&a)[T::TM][T::LOAD_K], u32 (&b)[2][T::TN],
-                                          u32 at_a, u32 at_b, u32 next_a, u32 next_b) {
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-        load_b<T>(b[(k + 1) % 2], k < 3 ? at_b + (k + 1) * T::BN * 4 : next_b);
-#pragma unroll
-        for (int i = 0; i < T::TM; ++i) {
-#pragma unroll
-            for (int x = 0; x < T::TN; ++x) {
-                int j = i % 2 ? T::TN - 1 - x : x;
-                acc[i][j] = multiply_add(__uint_as_float(a[i][k % T::LOAD_K]), __uint_as_float(b[k % 2][j]), acc[i][j]);
-            }
-            if (k % T::LOAD_K == T::LOAD_K - 1) load_a<T>(a[i], k < 3 ? at_a + (k + 1) * 4 : next_a, i);
-        }
-    }
+    for (int q = 0; q < N; q += VECTOR) shared_load<VECTOR>(x + q, from + q * LANES * 4);
 }
 
 /* The thread's accumulators to C, of which `rows` and `columns` are left from its first element on. */
 template <class T>
 __device__ __forceinline__ void store(const TmaBatch& p, float* c, int rows, int columns,
                                       const float (&acc)[T::TM][T::TN]) {
+    constexpr int V = T::VECTOR_N, W = T::VECTOR_M;
     unrolled<0, T::TM>([&](int i) {
-        unrolled<0, T::TN / T::VECTOR>([&](int q) {
-            float x[T::VECTOR];
+        int r = i / W * W * T::LANES_M + i % W;
+        unrolled<0, T::TN / V>([&](int q) {
+            float x[V];
 #pragma unroll
-            for (int w = 0; w < T::VECTOR; ++w) x[w] = multiply_add(p.one, acc[i][q * T::VECTOR + w], -0.0f);
-            float* to = c + i * T::LANES_M * p.ldc + q * T::LANES_N * T::VECTOR;
-            if (i * T::LANES_M < rows && q * T::LANES_N * T::VECTOR < columns) {
-                if constexpr (T::VECTOR == 4) store4(to, x);
+            for (int w = 0; w < V; ++w) x[w] = multiply_add(p.one, acc[i][q * V + w], -0.0f);
+            float* to = c + r * p.ldc + q * T::LANES_N * V;
+            if (r < rows && q * T::LANES_N * V < columns) {
+                if constexpr (V == 4) store4(to, x);
                 else __stwb((uint2*)to, make_uint2(__float_as_uint(x[0]), __float_as_uint(x[1])));
             }
         });
     });
 }
 
-/* A warpgroup multiplies the panels of its ring, and stores tiles. */
+/* f32 in serpentine order. */
+template <int MR, int NR>
+__device__ __forceinline__ void multiply_fragments(float (&acc)[MR][NR], const u32 (&a)[MR], const u32 (&b)[NR]) {
+#pragma unroll
+    for (int i = 0; i < MR; ++i)
+#pragma unroll
+        for (int x = 0; x < NR; ++x) {
+            int j = i % 2 ? NR - 1 - x : x;
+            acc[i][j] = multiply_add(__uint_as_float(a[i]), __uint_as_float(b[j]), acc[i][j]);
+        }
+}
+
+/* A warpgroup multiplies the panels of its ring, and stores tiles. The fragments of the next k, after the last those of
+ * the next panel, are loaded before those of this k are multiplied. */
 template <class T>
 __device__ __forceinline__ void consume(const TmaBatch& p, TmaRing ring, u32 first, u32 stride) {
+    constexpr int BK = T::BK;
     int warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32, in_stage = warp / T::WARPS;
-    int row = warp % T::WARPS * T::LANES_M * T::TM + lane / T::LANES_N, column = lane % T::LANES_N * T::VECTOR;
-    u32 offset_a = in_stage * (u32)p.a_step * T::A_BYTES + row * T::BK * 4;
-    u32 offset_b = T::A_BYTES * T::PRODUCTS + in_stage * (u32)p.b_step * T::B_BYTES + column * 4;
-    u32 stage = 0, parity = 0, panel = ring.panels, at_a = panel + offset_a, at_b = panel + offset_b;
-    u32 a[T::TM][T::LOAD_K], b[2][T::TN];
-    mbarrier_wait(ring.barriers, 0);
-#pragma unroll
-    for (int i = 0; i < T::TM; ++i) load_a<T>(a[i], at_a, i);
-    load_b<T>(b[0], at_b);
+    int row = warp % T::WARPS * T::LANES_M * T::TM + lane / T::LANES_N * T::VECTOR_M;
+    int column = lane % T::LANES_N * T::VECTOR_N;
+    u32 offset_a = (p.a_batch ? in_stage : 0) * T::A_BYTES + row * 4;
+    u32 offset_b = T::A_BYTES * T::PRODUCTS + (p.b_batch ? in_stage : 0) * T::B_BYTES + column * 4;
+    u32 at_a = ring.panels + offset_a, at_b = ring.panels + offset_b, barrier = ring.barriers, parity = 0;
+    u32 a[2][T::TM], b[2][T::TN];
+    mbarrier_wait(barrier, 0);
+    load_vectors<T::TM, T::VECTOR_M, T::LANES_M>(a[0], at_a);
+    load_vectors<T::TN, T::VECTOR_N, T::LANES_N>(b[0], at_b);
     for (u32 tile = first; tile < (u32)p.tiles; tile += stride) {
         float acc[T::TM][T::TN] = {};
 #pragma unroll 1
-        for (int left = (int)p.k; left > 0; left -= T::BK) {
-#pragma unroll 1
-            for (int k = min(left, T::BK); k > 4; k -= 4) {
-                multiply4<T>(acc, a, b, at_a, at_b, at_a + 16, at_b + 16 * T::BN);
-                at_a += 16, at_b += 16 * T::BN;
+        for (int n = ((int)p.k + BK - 1) / BK; n > 0; --n) {
+            u32 done = barrier + 8 * T::STAGES;
+            bool wraps = barrier == ring.barriers + 8 * (T::STAGES - 1);
+            barrier = wraps ? ring.barriers : barrier + 8;
+            parity ^= wraps;
+            u32 next_a = wraps ? ring.panels + offset_a : at_a + T::STAGE_BYTES;
+            u32 next_b = wraps ? ring.panels + offset_b : at_b + T::STAGE_BYTES;
+            mbarrier_wait(barrier, parity);
+#pragma unroll
+            for (int k = 0; k < BK; ++k) {
+                load_vectors<T::TM, T::VECTOR_M, T::LANES_M>(a[(k + 1) % 2],
+                                                             k + 1 < BK ? at_a + (k + 1) * T::PITCH_A * 4 : next_a);
+                load_vectors<T::TN, T::VECTOR_N, T::LANES_N>(b[(k + 1) % 2],
+                                                             k + 1 < BK ? at_b + (k + 1) * T::PITCH_B * 4 : next_b);
+                multiply_fragments(acc, a[k % 2], b[k % 2]);
             }
-            u32 done = ring.barriers + 8 * (T::STAGES + stage);
-            panel += T::STAGE_BYTES;
-            if (++stage == T::STAGES) stage = 0, parity ^= 1, panel = ring.panels;
-            if (left > T::BK || tile + stride < (u32)p.tiles) mbarrier_wait(ring.barriers + 8 * stage, parity);
-            multiply4<T>(acc, a, b, at_a, at_b, panel + offset_a, panel + offset_b);
-            at_a = panel + offset_a, at_b = panel + offset_b;
+            at_a = next_a, at_b = next_b;
             mbarrier_arrive_warp(done, lane);
         }
         TmaPosition at = position_of<T>(p, tile);
@@ -183,17 +248,19 @@ __global__ void __launch_bounds__(T::THREADS, 1)
     extern __shared__ __align__(128) u32 memory[];
     __shared__ u64 barriers[T::GROUPS * 2 * T::STAGES];
     if (threadIdx.x < T::GROUPS * 2 * T::STAGES) {
-        mbarrier_init(shared_address(barriers) + 8 * threadIdx.x, threadIdx.x / T::STAGES % 2 ? 128 : 1);
+        mbarrier_init(shared_address(barriers) + 8 * threadIdx.x, threadIdx.x / T::STAGES % 2 ? 128 : T::ARRIVALS);
         fence_mbarrier_init();
     }
     __syncthreads();
     bool producer = threadIdx.x >= 128 * T::GROUPS;
-    u32 group = producer ? threadIdx.x / 32 - 4 * T::GROUPS : threadIdx.x / 128;
+    u32 warp = (threadIdx.x - 128 * T::GROUPS) / 32;
+    u32 group = producer ? warp / T::PRODUCER_WARPS : threadIdx.x / 128;
     u32 first = blockIdx.x + group * gridDim.x, stride = gridDim.x * T::GROUPS;
     TmaRing ring = {shared_address(memory) + group * T::RING_BYTES, shared_address(barriers) + group * 16 * T::STAGES};
     if (producer) {
         reallocate_registers<T, true>();
-        if (group < T::GROUPS && threadIdx.x % 32 == 0) produce<T>(p, map_a, map_b, ring, first, stride);
+        if (group < T::GROUPS && first < (u32)p.tiles)
+            produce<T>(p, map_a, map_b, ring, first, stride, warp % T::PRODUCER_WARPS, threadIdx.x % 32);
     } else {
         reallocate_registers<T, false>();
         if (first < (u32)p.tiles) consume<T>(p, ring, first, stride);

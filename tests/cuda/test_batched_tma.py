@@ -1,7 +1,9 @@
 """batched_tma.cu: what it takes, its results on the host and on a GPU, its machine code."""
 
 import ctypes
+import itertools
 import sys
+from dataclasses import replace
 
 import cuda_arrays
 import cuda_machine_code as machine
@@ -22,6 +24,7 @@ needs_gpu = pytest.mark.skipif(
     bool(cuda_arrays.WHY_NOT) or bool(device.why_not(table.TMA_TILES[0])),
     reason=cuda_arrays.WHY_NOT or device.why_not(table.TMA_TILES[0]) or "nothing",
 )
+each_layout = pytest.mark.parametrize("k_major", list(itertools.product((True, False), repeat=2)), ids=str)
 each_tile = pytest.mark.parametrize("tile", table.TMA_TILES, ids=lambda x: f"{x.bm}x{x.bn}")
 
 
@@ -66,11 +69,14 @@ needs_compiler = pytest.mark.skipif(host_kernels.COMPILER is None, reason="no g+
 
 @needs_compiler
 @each_tile
-def test_executed_on_the_host(on_host_threads, rng, tile):
-    """A C beyond its first tiles, and a last group of products that is not full."""
+@each_layout
+def test_executed_on_the_host(on_host_threads, rng, tile, k_major):
+    """A C beyond its first tiles, a last panel that K does not fill, a last group of products that is not full."""
     m, n, k = tile.bm + 4, tile.bn - 4, 36
-    a, b, out = whole_numbers(rng, (5, m, k)), whole_numbers(rng, (5, k, n)), fake_cupy.array((5, m, n), np.float32)
-    product = on_host_threads(tile, a, b, out)
+    a, b = (whole_numbers(rng, (5, *x)) for x in ((m, k) if k_major[0] else (k, m), (n, k) if k_major[1] else (k, n)))
+    a, b = a if k_major[0] else a.swapaxes(-1, -2), b.swapaxes(-1, -2) if k_major[1] else b
+    out = fake_cupy.array((5, m, n), np.float32)
+    product = on_host_threads(replace(tile, a_k_major=k_major[0], b_k_major=k_major[1]), a, b, out)
     assert batched_tma.reads(product)
     assert np.array_equal(np.array(out), np.array(a) @ np.array(b))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache, lru_cache, partial
 
 import numpy as np
@@ -17,6 +18,9 @@ from pysimd.operands import Product
 
 _MOST_PRODUCTS = 1 << 27
 """Of a launch, whose tiles are counted in 32 bits."""
+
+_MAP_WORDS = tensor_maps.TENSOR_MAP.itemsize // 8
+"""Of the tensor map of an operand that is not loaded by TMA."""
 
 
 @lru_cache(4096)
@@ -34,19 +38,22 @@ def _padded(x: table.TmaTile, m: int, n: int) -> int:
 
 
 def reads(product: Product) -> bool:
-    """Whether no operand and no result has to be copied: all are row-major, at multiples of 16 bytes."""
+    """Whether no operand and no result has to be copied: A and B are adjacent along k, or along m or n and at multiples
+    of 16 bytes; C is row-major, at multiples of 16 bytes."""
     operands = CallOperands(product.a, product.b, None, product.out)
-    return all(_row_major(operands, which) for which in (0, 1, 3))
+    return _mn_major(operands, 3) and None not in (_k_major(operands, 0), _k_major(operands, 1))
 
 
 def work(product: Product, chosen: table.TmaTile) -> Work | ArrayWork:
     """A product of a batch into its ``out``, by way of copies where the kernel cannot read or write as they lie."""
     a, b, c = (cupy_arrays.readable(x) for x in (product.a, product.b, product.out))
     operands = CallOperands(a, b, None, c)
-    if not _row_major(operands, 3):
+    if not _mn_major(operands, 3):
         return ArrayWork(partial(_by_copy, product, chosen))
-    arrays = *(x if _row_major(operands, which) else _dense(x) for which, x in enumerate((a, b))), None, c
-    return Work(KernelPlan(list(_launches(CallOperands(*arrays), chosen))), arrays)
+    a, b = (_dense(x) if _k_major(operands, which) is None else x for which, x in enumerate((a, b)))
+    operands = CallOperands(a, b, None, c)
+    tile = replace(chosen, a_k_major=_k_major(operands, 0), b_k_major=_k_major(operands, 1))
+    return Work(KernelPlan(list(_launches(operands, tile))), (a, b, None, c))
 
 
 def _by_copy(product: Product, chosen: table.TmaTile) -> None:
@@ -62,15 +69,24 @@ def _dense(x):
     return result
 
 
-def _row_major(operands: CallOperands, which: int) -> bool:
-    """Whether columns are adjacent, and rows and products start at multiples of 16 bytes and do not overlap."""
-    (rows, columns), size = operands.strides[which], operands.sizes[which]
+def _k_major(operands: CallOperands, which: int) -> bool | None:
+    """Whether the kernel reads A or B as adjacent along k; False: along m or n; None: not as it lies."""
+    if operands.strides[which][1 - which] == 1:
+        return True
+    return False if _mn_major(operands, which) else None
+
+
+def _mn_major(operands: CallOperands, which: int) -> bool:
+    """Whether the elements of A are adjacent along m, those of B or C along n, and whether those of the next k (of C:
+    of the next row) and of the next product start at multiples of 16 bytes and do not overlap."""
+    strides, size = operands.strides[which], operands.sizes[which]
+    adjacent, apart = strides if which == A else strides[::-1]
     steps = [step[which] for _, step in operands.dims]
     return (
-        columns == 1
-        and rows >= (operands.k if which == 0 else operands.n)
+        adjacent == 1
+        and apart >= (operands.m if which == A else operands.n)
         and all(step >= 0 for step in steps)
-        and all(x * size % tensor_maps.ALIGNMENT == 0 for x in (rows, *steps))
+        and all(x * size % tensor_maps.ALIGNMENT == 0 for x in (apart, *steps))
         and operands.arrays[which].data.ptr % tensor_maps.ALIGNMENT == 0
     )
 
@@ -78,20 +94,23 @@ def _row_major(operands: CallOperands, which: int) -> bool:
 def _launches(operands: CallOperands, x: table.TmaTile) -> Iterator[KernelLaunch]:
     """One for every index of the batch but its longest dimension."""
     m, n, k, device = operands.m, operands.n, operands.k, current_device()
-    rows = [x for x, _ in operands.strides]
     dims = sorted(operands.dims, key=lambda dim: dim[0]) or [(1, (0, 0, 0, 0))]
     steps = dims[-1][1]
-    own = [int(step != 0) for step in steps[:2]]
+    lda, ldb = operands.strides[A][1 - x.a_k_major], operands.strides[B][x.b_k_major]
     across, in_product = -(-n // x.bn), -(-m // x.bm) * -(-n // x.bn)
     one = int(np.array([1, 0], np.float32).view(np.int64)[0])
     for pointers, count in operands.walk(dims[:-1], dims[-1], _MOST_PRODUCTS):
-        slots = {i: Slot(0, i, pointers[i] - operands.arrays[i].data.ptr) for i in (A, B, C)}
+        slots = {i: Slot(word, i, pointers[i] - operands.arrays[i].data.ptr) for word, i in enumerate((A, B, C))}
         tiles = -(-count // x.products) * in_product
-        fields = [pointers[C], count, m, n, k, rows[C], steps[C], across, in_product, tiles, *own, one]
-        arguments = [Argument(np.array(fields, np.int64), (slots[C],))]
-        for which, extents, box in ((A, (k, m), (x.bk, x.bm)), (B, (n, k), (x.bn, x.bk))):
-            extents, lengths = (*extents, count if own[which] else 1), (4 * rows[which], 4 * steps[which])
-            made = tensor_maps.tensor_map(pointers[which], 4, extents, lengths, (*box, x.products), 0)
+        fields = [pointers[A], pointers[B], pointers[C], count, m, n, k, lda, ldb, operands.strides[C][0]]
+        fields += [steps[A], steps[B], steps[C], across, in_product, tiles, one]
+        arguments = [Argument(np.array(fields, np.int64), tuple(slots.values()))]
+        for which, k_major, size, tile, ld in ((A, x.a_k_major, m, x.bm, lda), (B, x.b_k_major, n, x.bn, ldb)):
+            if k_major:
+                arguments.append(Argument(np.zeros(_MAP_WORDS, np.int64)))
+                continue
+            extents, lengths = (size, k, count if steps[which] else 1), (4 * ld, 4 * steps[which])
+            made = tensor_maps.tensor_map(pointers[which], 4, extents, lengths, (tile, x.bk, x.products), 0)
             arguments.append(Argument(made.view(np.int64), (slots[which],), tensor_maps.replace_address))
         grid = min(multiprocessors(device), -(-tiles // x.groups))
         yield KernelLaunch(_function(x, device), (grid,), (x.threads,), tuple(arguments), x.dynamic_shared_bytes)
