@@ -22,15 +22,13 @@
  * multiply-adds read two registers of one port; now it is 7 to 15 %. With fragments from K-major panels of A it is 25
  * to 40 %.
  */
-#include "../ladder/cp_async.cuh"
 #include "../ladder/tma.cuh"
 #include "../ladder/tile_loop.cuh"
 
 /* Every field is 64 bits wide: on the host it is an array of int64. */
 struct TmaBatch {
-    const float *a, *b;
     float* c;
-    i64 batch, m, n, k, lda, ldb, ldc;
+    i64 batch, m, n, k, ldc;
     i64 a_batch, b_batch, c_batch; /* from product to product; 0 for an operand that all products share */
     i64 across, in_product, tiles; /* of C: in a row of tiles, of a product, and of the batch, PRODUCTS products together */
     float one, unused;             /* 1, opaque to the compiler (warp_specialized.cuh) */
@@ -44,14 +42,13 @@ struct TmaTile {
     static constexpr bool A_K_MAJOR = A_K_MAJOR_, B_K_MAJOR = B_K_MAJOR_;
     static constexpr int LANES_M = 4, LANES_N = 8, PRODUCTS = 4 / WARPS, THREADS = 128 * (GROUPS + 1);
     static constexpr int BM = WARPS * LANES_M * TM, BN = LANES_N * TN;
-    /* Rows of a panel, in elements: copies of 4 bytes to 8 k of 4 rows are to 32 banks. */
-    static constexpr int PITCH_A = BM + (A_K_MAJOR ? 4 : 0), PITCH_B = BN + (B_K_MAJOR ? 4 : 0);
+    static constexpr int PITCH_A = BM + (A_K_MAJOR ? 4 : 0), PITCH_B = BN + (B_K_MAJOR ? 4 : 0); /* of a k, transposed */
     static constexpr int A_BYTES = PITCH_A * BK * 4, B_BYTES = PITCH_B * BK * 4;
     static constexpr int STAGE_BYTES = (A_BYTES + B_BYTES) * PRODUCTS, RING_BYTES = STAGES * STAGE_BYTES;
-    static constexpr int TMA_BYTES = (A_K_MAJOR ? 0 : A_BYTES * PRODUCTS) + (B_K_MAJOR ? 0 : B_BYTES * PRODUCTS);
     static constexpr int VECTOR_M = TM % 4 == 0 ? 4 : TM % 2 == 0 ? 2 : 1, VECTOR_N = TN % 4 == 0 ? 4 : 2;
-    static constexpr int PRODUCER_WARPS = 4 / GROUPS, COPIED_ROWS = PRODUCTS == 1 ? 4 * PRODUCER_WARPS : 4; /* of a ring */
-    static constexpr int ARRIVALS = (TMA_BYTES ? 1 : 0) + (A_K_MAJOR || B_K_MAJOR ? 32 * PRODUCER_WARPS : 0);
+    static constexpr bool TRANSPOSES = A_K_MAJOR || B_K_MAJOR;
+    static constexpr int PRODUCER_WARPS = 4 / GROUPS, ARRIVALS = TRANSPOSES ? 32 * PRODUCER_WARPS : 1;
+    static constexpr int LOADED = TRANSPOSES ? 2 : 0, BARRIERS = (TRANSPOSES ? 3 : 2) * STAGES; /* of a ring */
 };
 
 struct TmaPosition {
@@ -67,88 +64,137 @@ __device__ inline TmaPosition position_of(const TmaBatch& p, u32 tile) {
 template <class T, bool PRODUCER>
 __device__ inline void reallocate_registers() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    constexpr int OF_PRODUCER = T::GROUPS == 2 ? 40 : 56, OF_CONSUMER = T::GROUPS == 2 ? 232 : 152;
+    constexpr int OF_PRODUCER = T::GROUPS == 3 ? 56 : !T::TRANSPOSES ? 40 : T::TM * T::TN <= 100 ? 88 : 56;
+    constexpr int OF_CONSUMER = T::GROUPS == 3 ? 152 : (504 - OF_PRODUCER) / 2; /* 504: of all, at launch, by warpgroups */
     if constexpr (PRODUCER) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(OF_PRODUCER));
     else asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(OF_CONSUMER));
 #endif
 }
 
-/* A ring of panels, and its mbarriers: `full` of each stage, then `empty`. */
+/* A ring of panels, and its mbarriers: `full` of each stage, `empty`, and where panels are transposed `loaded`. */
 struct TmaRing {
     u32 panels, barriers;
 };
 
-/* Copies of a lane that transpose the panel of a K-major operand: 8 k of 4 rows a warp. `from` is the lane's first
- * element; of the panel `rows` and `k` are left from there on. What lies beyond becomes 0. */
-template <class T, int R, int PITCH>
-__device__ __forceinline__ void copy_transposed(u32 to, const float* from, i64 ld, int rows, int k) {
-    constexpr int STEP = T::COPIED_ROWS;
-    static_assert(R % STEP == 0, "");
-    if (rows > R - STEP && k > 0) {
-#pragma unroll 2
-        for (int i = 0; i < R; i += STEP, from += STEP * ld) cp_async4(to + i * 4, from);
-    } else {
+/* Where a thread that loads stands: a tile, a panel of it, and a stage of the ring whose `empty` it waits for. */
+template <class T>
+struct TmaCursor {
+    u32 tile, stage, parity;
+    int k;
+
+    __device__ __forceinline__ void advance(const TmaBatch& p, u32 stride) {
+        if (++stage == T::STAGES) stage = 0, parity ^= 1;
+        k += T::BK;
+        if (k >= (int)p.k) k = 0, tile += stride;
+    }
+};
+
+/* The panels of a K-major operand, a product each, as 4 x R / 4 rows (batched_tma.py): row 4 g + i as row i R / 4 + g.
+ * A loop where there are two such operands, else not: so the producers need the fewest registers. */
+template <class T>
+__device__ __forceinline__ void load_k_major(u32 to, const TensorMap& map, u32 loaded, int k, int row, int product,
+                                             int products) {
+    if constexpr (T::A_K_MAJOR && T::B_K_MAJOR) {
 #pragma unroll 1
-        for (int i = 0; i < R; i += STEP) {
-            bool exists = i < rows && k > 0;
-            cp_async4(to + i * 4, exists ? from + i * ld : from, exists ? 4 : 0);
-        }
+        for (int q = 0; q < products; ++q) tma_load(to + q * T::A_BYTES, map, loaded, k, row / 4, 0, product + q);
+    } else {
+        constexpr int BYTES = T::A_K_MAJOR ? T::A_BYTES : T::B_BYTES;
+        for (int q = 0; q < products; ++q) tma_load(to + q * BYTES, map, loaded, k, row / 4, 0, product + q);
     }
 }
 
-/* The panels of an operand that a warp transposes: of one product, or its part of the rows of all. `row` is the tile's
- * first one, of `rows` of the matrix. */
-template <class T, int R, int PITCH>
-__device__ __forceinline__ void copy_panels(u32 panel, const float* x, i64 ld, i64 step, i64 batch, int product, int row,
-                                            int rows, int k, int k_end, int warp, int lane) {
-    constexpr bool OWN = T::COPIED_ROWS == 4; /* a product of its own, if there are two */
-    int own = lane / 8 + (OWN ? 0 : 4 * warp), own_k = lane % 8, left = rows - row - own, k_left = k_end - k - own_k;
-    int q = OWN && T::PRODUCER_WARPS > 1 ? warp : 0;
-    panel += (own_k * PITCH + own) * 4;
-#pragma unroll 1
-    for (; q < T::PRODUCTS; q += T::PRODUCER_WARPS)
-        if (q == 0 || step) {
-            const float* from = x + min((i64)product + q, batch - 1) * step;
-            bool none = left <= 0 || k_left <= 0;
-            copy_transposed<T, R, PITCH>(panel + q * PITCH * T::BK * 4, none ? from : from + (row + own) * ld + k + own_k,
-                                         ld, left, k_left);
-        }
+/* Loads the panels of A and B at a cursor. */
+template <class T>
+__device__ __forceinline__ void load(const TmaBatch& p, const TensorMap& map_a, const TensorMap& map_b, TmaRing ring,
+                                     const TmaCursor<T>& x) {
+    u32 loaded = ring.barriers + 8 * (T::LOADED * T::STAGES + x.stage), a = ring.panels + x.stage * T::STAGE_BYTES;
+    u32 b = a + T::A_BYTES * T::PRODUCTS;
+    TmaPosition at = position_of<T>(p, x.tile);
+    int products_a = p.a_batch ? T::PRODUCTS : 1, products_b = p.b_batch ? T::PRODUCTS : 1;
+    int product_a = p.a_batch ? at.product : 0, product_b = p.b_batch ? at.product : 0;
+    mbarrier_arrive_expect_tx(loaded, (T::A_K_MAJOR ? products_a : T::PRODUCTS) * T::BM * T::BK * 4 +
+                                          (T::B_K_MAJOR ? products_b : T::PRODUCTS) * T::BN * T::BK * 4);
+    if constexpr (T::A_K_MAJOR) load_k_major<T>(a, map_a, loaded, x.k, at.row, product_a, products_a);
+    else tma_load(a, map_a, loaded, at.row, x.k, product_a);
+    if constexpr (T::B_K_MAJOR) load_k_major<T>(b, map_b, loaded, x.k, at.column, product_b, products_b);
+    else tma_load(b, map_b, loaded, at.column, x.k, product_b);
 }
 
-/* The warps of a ring: one thread loads by TMA, all copy what has to be transposed. The consumers load the fragments of
- * one panel more than they multiply: its `full` completes without a copy. */
+/* The warps of a ring: all have read what they will write. */
+template <class T>
+__device__ inline void transpose_barrier(u32 group) {
+    if constexpr (T::PRODUCER_WARPS == 1) __syncwarp();
+    else asm volatile("bar.sync %0, %1;" ::"r"(1 + group), "n"(32 * T::PRODUCER_WARPS) : "memory");
+}
+
+/* The warps of a ring transpose a panel of 8 k where it lies, 4 x 4 elements a lane. */
+template <class T>
+__device__ __forceinline__ void transpose(u32 panel, u32 group, int warp, int lane) {
+    constexpr int GROUPS_OF_4 = T::BM / 4;
+    static_assert(T::BM == T::BN && GROUPS_OF_4 <= 16 * T::PRODUCER_WARPS, "");
+    int g = lane / 2 + 16 * warp, first_k = lane % 2 * 4;
+    u32 x[4][4];
+    if (g < GROUPS_OF_4)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) shared_load4(x[i], panel + ((i * GROUPS_OF_4 + g) * T::BK + first_k) * 4);
+    transpose_barrier<T>(group);
+    if (g < GROUPS_OF_4)
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            shared_store4(panel + ((first_k + k) * (T::BM + 4) + 4 * g) * 4, x[0][k], x[1][k], x[2][k], x[3][k]);
+}
+
+/* Whether a stage is empty; with `must` it waits until it is. */
+template <class T>
+__device__ inline bool may_load(u32 empty, u32 parity, bool must) {
+    if (!must) return mbarrier_test_wait(empty, parity);
+    mbarrier_wait(empty, parity);
+    return true;
+}
+
+/* The warps of a ring where an operand is K-major: one thread loads panels as soon as stages are empty, all transpose
+ * those that have come. The consumers load the fragments of one panel more than they multiply: its `full` completes
+ * without a copy. */
+template <class T>
+__device__ __forceinline__ void load_and_transpose(const TmaBatch& p, const TensorMap& map_a, const TensorMap& map_b,
+                                                   TmaRing ring, u32 first, u32 stride, u32 group, int warp, int lane) {
+    constexpr u32 EMPTY = 8 * T::STAGES, LOADED = 8 * T::LOADED * T::STAGES;
+    TmaCursor<T> next = {first, 0, 1, 0};
+    u32 stage = 0, parity = 0, ahead = 0;
+    u32 tiles = ((u32)p.tiles - first + stride - 1) / stride, panels = ((u32)p.k + T::BK - 1) / T::BK;
+#pragma unroll 1
+    for (u32 left = tiles * panels; left > 0; --left) {
+        if (warp == 0 && lane == 0) {
+            while (ahead < left && may_load<T>(ring.barriers + EMPTY + 8 * next.stage, next.parity, ahead == 0))
+                load<T>(p, map_a, map_b, ring, next), next.advance(p, stride), ++ahead;
+            --ahead;
+        }
+        __syncwarp();
+        mbarrier_wait(ring.barriers + LOADED + 8 * stage, parity);
+        u32 panel = ring.panels + stage * T::STAGE_BYTES + (T::A_K_MAJOR ? 0 : T::A_BYTES * T::PRODUCTS);
+#pragma unroll 1
+        for (int q = 0; q < (T::A_K_MAJOR + T::B_K_MAJOR) * T::PRODUCTS; ++q)
+            transpose<T>(panel + q * (T::BM + 4) * T::BK * 4, group, warp, lane);
+        fence_proxy_async();
+        mbarrier_arrive(ring.barriers + 8 * stage);
+        if (++stage == T::STAGES) stage = 0, parity ^= 1;
+    }
+    mbarrier_wait(ring.barriers + EMPTY + 8 * stage, parity ^ 1);
+    mbarrier_arrive(ring.barriers + 8 * stage);
+}
+
+/* One thread of a ring, where both operands are MN-major. */
 template <class T>
 __device__ __forceinline__ void produce(const TmaBatch& p, const TensorMap& map_a, const TensorMap& map_b, TmaRing ring,
-                                        u32 first, u32 stride, int warp, int lane) {
-    u32 stage = 0, parity = 1;
-    bool loads = T::TMA_BYTES && warp == 0 && lane == 0;
-    if (!loads && !T::A_K_MAJOR && !T::B_K_MAJOR) return;
-    for (u32 tile = first; tile < (u32)p.tiles; tile += stride) {
-        TmaPosition at = position_of<T>(p, tile);
-#pragma unroll 1
-        for (int k = 0; k < (int)p.k; k += T::BK) {
-            u32 full = ring.barriers + 8 * stage, a = ring.panels + stage * T::STAGE_BYTES;
-            u32 b = a + T::A_BYTES * T::PRODUCTS;
-            mbarrier_wait(full + 8 * T::STAGES, parity);
-            if (loads) {
-                mbarrier_arrive_expect_tx(full, T::TMA_BYTES);
-                if constexpr (!T::A_K_MAJOR) tma_load(a, map_a, full, at.row, k, p.a_batch ? at.product : 0);
-                if constexpr (!T::B_K_MAJOR) tma_load(b, map_b, full, at.column, k, p.b_batch ? at.product : 0);
-            }
-            if constexpr (T::A_K_MAJOR)
-                copy_panels<T, T::BM, T::PITCH_A>(a, p.a, p.lda, p.a_batch, p.batch, at.product, at.row, (int)p.m, k,
-                                                  (int)p.k, warp, lane);
-            if constexpr (T::B_K_MAJOR)
-                copy_panels<T, T::BN, T::PITCH_B>(b, p.b, p.ldb, p.b_batch, p.batch, at.product, at.column, (int)p.n, k,
-                                                  (int)p.k, warp, lane);
-            if constexpr (T::A_K_MAJOR || T::B_K_MAJOR) mbarrier_arrive_after_copies(full);
-            if (++stage == T::STAGES) stage = 0, parity ^= 1;
-        }
+                                        u32 first, u32 stride) {
+    TmaCursor<T> next = {first, 0, 1, 0};
+    while (next.tile < (u32)p.tiles) {
+        mbarrier_wait(ring.barriers + 8 * (T::STAGES + next.stage), next.parity);
+        load<T>(p, map_a, map_b, ring, next);
+        next.advance(p, stride);
     }
-    u32 full = ring.barriers + 8 * stage;
-    mbarrier_wait(full + 8 * T::STAGES, parity);
-    if (loads) mbarrier_arrive(full);
-    if constexpr (T::A_K_MAJOR || T::B_K_MAJOR) mbarrier_arrive(full);
+    mbarrier_wait(ring.barriers + 8 * (T::STAGES + next.stage), next.parity);
+    mbarrier_arrive(ring.barriers + 8 * next.stage);
 }
 
 template <int N>
@@ -246,21 +292,24 @@ __global__ void __launch_bounds__(T::THREADS, 1)
     batched_tma(const __grid_constant__ TmaBatch p, const __grid_constant__ TensorMap map_a,
                 const __grid_constant__ TensorMap map_b) {
     extern __shared__ __align__(128) u32 memory[];
-    __shared__ u64 barriers[T::GROUPS * 2 * T::STAGES];
-    if (threadIdx.x < T::GROUPS * 2 * T::STAGES) {
-        mbarrier_init(shared_address(barriers) + 8 * threadIdx.x, threadIdx.x / T::STAGES % 2 ? 128 : T::ARRIVALS);
+    __shared__ u64 barriers[T::GROUPS * T::BARRIERS];
+    if (threadIdx.x < T::GROUPS * T::BARRIERS) {
+        int which = threadIdx.x % T::BARRIERS / T::STAGES;
+        mbarrier_init(shared_address(barriers) + 8 * threadIdx.x, which == 0 ? T::ARRIVALS : which == 1 ? 128 : 1);
         fence_mbarrier_init();
     }
     __syncthreads();
     bool producer = threadIdx.x >= 128 * T::GROUPS;
-    u32 warp = (threadIdx.x - 128 * T::GROUPS) / 32;
+    u32 warp = (threadIdx.x - 128 * T::GROUPS) / 32, lane = threadIdx.x % 32;
     u32 group = producer ? warp / T::PRODUCER_WARPS : threadIdx.x / 128;
     u32 first = blockIdx.x + group * gridDim.x, stride = gridDim.x * T::GROUPS;
-    TmaRing ring = {shared_address(memory) + group * T::RING_BYTES, shared_address(barriers) + group * 16 * T::STAGES};
+    TmaRing ring = {shared_address(memory) + group * T::RING_BYTES, shared_address(barriers) + group * 8 * T::BARRIERS};
     if (producer) {
         reallocate_registers<T, true>();
-        if (group < T::GROUPS && first < (u32)p.tiles)
-            produce<T>(p, map_a, map_b, ring, first, stride, warp % T::PRODUCER_WARPS, threadIdx.x % 32);
+        if (group >= T::GROUPS || first >= (u32)p.tiles) return;
+        warp %= T::PRODUCER_WARPS;
+        if constexpr (T::TRANSPOSES) load_and_transpose<T>(p, map_a, map_b, ring, first, stride, group, warp, lane);
+        else if (warp == 0 && lane == 0) produce<T>(p, map_a, map_b, ring, first, stride);
     } else {
         reallocate_registers<T, false>();
         if (first < (u32)p.tiles) consume<T>(p, ring, first, stride);

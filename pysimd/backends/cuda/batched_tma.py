@@ -19,9 +19,6 @@ from pysimd.operands import Product
 _MOST_PRODUCTS = 1 << 27
 """Of a launch, whose tiles are counted in 32 bits."""
 
-_MAP_WORDS = tensor_maps.TENSOR_MAP.itemsize // 8
-"""Of the tensor map of an operand that is not loaded by TMA."""
-
 
 @lru_cache(4096)
 def tile(m: int, n: int, k: int, fill: float) -> table.TmaTile | None:
@@ -38,8 +35,8 @@ def _padded(x: table.TmaTile, m: int, n: int) -> int:
 
 
 def reads(product: Product) -> bool:
-    """Whether no operand and no result has to be copied: A and B are adjacent along k, or along m or n and at multiples
-    of 16 bytes; C is row-major, at multiples of 16 bytes."""
+    """Whether no operand and no result has to be copied: elements of A and B are adjacent along one axis, those of C
+    along n, all at multiples of 16 bytes."""
     operands = CallOperands(product.a, product.b, None, product.out)
     return _mn_major(operands, 3) and None not in (_k_major(operands, 0), _k_major(operands, 1))
 
@@ -71,22 +68,26 @@ def _dense(x):
 
 def _k_major(operands: CallOperands, which: int) -> bool | None:
     """Whether the kernel reads A or B as adjacent along k; False: along m or n; None: not as it lies."""
-    if operands.strides[which][1 - which] == 1:
+    if _adjacent(operands, which, 1 - which, operands.k):
         return True
     return False if _mn_major(operands, which) else None
 
 
 def _mn_major(operands: CallOperands, which: int) -> bool:
-    """Whether the elements of A are adjacent along m, those of B or C along n, and whether those of the next k (of C:
-    of the next row) and of the next product start at multiples of 16 bytes and do not overlap."""
+    """The same of elements that are adjacent along m or n; C along n."""
+    return _adjacent(operands, which, int(which != A), operands.m if which == A else operands.n)
+
+
+def _adjacent(operands: CallOperands, which: int, axis: int, length: int) -> bool:
+    """Whether ``length`` elements are adjacent along an axis, and the next ones and products start at multiples of 16
+    bytes and do not overlap."""
     strides, size = operands.strides[which], operands.sizes[which]
-    adjacent, apart = strides if which == A else strides[::-1]
     steps = [step[which] for _, step in operands.dims]
     return (
-        adjacent == 1
-        and apart >= (operands.m if which == A else operands.n)
+        strides[axis] == 1
+        and strides[1 - axis] >= length
         and all(step >= 0 for step in steps)
-        and all(x * size % tensor_maps.ALIGNMENT == 0 for x in (apart, *steps))
+        and all(x * size % tensor_maps.ALIGNMENT == 0 for x in (strides[1 - axis], *steps))
         and operands.arrays[which].data.ptr % tensor_maps.ALIGNMENT == 0
     )
 
@@ -100,17 +101,18 @@ def _launches(operands: CallOperands, x: table.TmaTile) -> Iterator[KernelLaunch
     across, in_product = -(-n // x.bn), -(-m // x.bm) * -(-n // x.bn)
     one = int(np.array([1, 0], np.float32).view(np.int64)[0])
     for pointers, count in operands.walk(dims[:-1], dims[-1], _MOST_PRODUCTS):
-        slots = {i: Slot(word, i, pointers[i] - operands.arrays[i].data.ptr) for word, i in enumerate((A, B, C))}
+        slots = {i: Slot(0, i, pointers[i] - operands.arrays[i].data.ptr) for i in (A, B, C)}
         tiles = -(-count // x.products) * in_product
-        fields = [pointers[A], pointers[B], pointers[C], count, m, n, k, lda, ldb, operands.strides[C][0]]
+        fields = [pointers[C], count, m, n, k, operands.strides[C][0]]
         fields += [steps[A], steps[B], steps[C], across, in_product, tiles, one]
-        arguments = [Argument(np.array(fields, np.int64), tuple(slots.values()))]
+        arguments = [Argument(np.array(fields, np.int64), (slots[C],))]
         for which, k_major, size, tile, ld in ((A, x.a_k_major, m, x.bm, lda), (B, x.b_k_major, n, x.bn, ldb)):
-            if k_major:
-                arguments.append(Argument(np.zeros(_MAP_WORDS, np.int64)))
-                continue
-            extents, lengths = (size, k, count if steps[which] else 1), (4 * ld, 4 * steps[which])
-            made = tensor_maps.tensor_map(pointers[which], 4, extents, lengths, (tile, x.bk, x.products), 0)
+            products, step = (count, 4 * steps[which]) if steps[which] else (1, 0)
+            if k_major:  # row 4 g + i at g, i
+                described = (k, size // 4, 4, products), (16 * ld, 4 * ld, step), (x.bk, tile // 4, 4, 1)
+            else:
+                described = (size, k, products), (4 * ld, step), (tile, x.bk, x.products)
+            made = tensor_maps.tensor_map(pointers[which], 4, *described, 0)
             arguments.append(Argument(made.view(np.int64), (slots[which],), tensor_maps.replace_address))
         grid = min(multiprocessors(device), -(-tiles // x.groups))
         yield KernelLaunch(_function(x, device), (grid,), (x.threads,), tuple(arguments), x.dynamic_shared_bytes)
