@@ -208,9 +208,9 @@ class TmaTile:
     Attributes:
         tm, tn: rows and columns of the tile of C that a thread computes.
         warps: of a tile, whose lanes are 4 x 8; a warpgroup computes 4 / ``warps`` tiles.
-        stages: panels of a ring.
+        bk, stages: k of a panel, and panels of a ring.
+        load_k: k of a load of A from shared memory.
         groups: consumer warpgroups of a block.
-        a_k_major, b_k_major: whether the elements of the operand are adjacent along k, not along m or n.
     """
 
     source: ClassVar[str] = "batched_tma.cu"
@@ -220,18 +220,14 @@ class TmaTile:
     tm: int
     tn: int
     warps: int
+    bk: int
     stages: int
+    load_k: int
     groups: int
-    a_k_major: bool = True
-    b_k_major: bool = False
-
-    bk: ClassVar[int] = 8
-    """k of a panel."""
 
     @property
     def entry(self) -> str:
-        values = (getattr(self, x.name) for x in fields(self))
-        return f"{self.name}<TmaTile<{', '.join(_cpp(x) if isinstance(x, bool) else str(x) for x in values)}>>"
+        return f"{self.name}<TmaTile<{', '.join(str(getattr(self, x.name)) for x in fields(self))}>>"
 
     @property
     def bm(self) -> int:
@@ -251,18 +247,62 @@ class TmaTile:
 
     @property
     def dynamic_shared_bytes(self) -> int:
-        pitches = self.bm + 4 * self.a_k_major + self.bn + 4 * self.b_k_major
-        return 4 * self.groups * self.stages * self.bk * pitches * self.products
+        return 4 * self.groups * self.stages * self.bk * (self.bm + self.bn) * self.products
 
 
 TMA_TILES = (
-    TmaTile(8, 8, warps=2, stages=8, groups=3),
-    TmaTile(10, 10, warps=2, stages=10, groups=2),
-    TmaTile(12, 12, warps=2, stages=9, groups=2),
-    TmaTile(7, 14, warps=4, stages=15, groups=2),
-    TmaTile(8, 16, warps=4, stages=13, groups=2),
+    TmaTile(8, 8, warps=2, bk=16, stages=4, load_k=2, groups=3),
+    TmaTile(10, 10, warps=2, bk=16, stages=5, load_k=2, groups=2),
+    TmaTile(6, 12, warps=4, bk=32, stages=3, load_k=4, groups=3),
+    TmaTile(7, 14, warps=4, bk=16, stages=7, load_k=2, groups=2),
 )
-"""Tiles of 64, 80, 96, 112 and 128 a side, for A and B that are row-major."""
+"""Tiles of 64, 80, 96 and 112 a side."""
+
+
+@dataclass(frozen=True)
+class MnTile:
+    """An instance of batched_tma_mn.cu.
+
+    Attributes:
+        tm, tn, warps, groups: as of ``TmaTile``.
+        stages: panels of a ring.
+        a_k_major, b_k_major: whether elements of the operand are adjacent along k, not along m or n.
+    """
+
+    source: ClassVar[str] = "batched_tma_mn.cu"
+    name: ClassVar[str] = "batched_tma_mn"
+    requires: ClassVar[str] = "sm_90a"
+    bk: ClassVar[int] = 8
+
+    tm: int
+    tn: int
+    warps: int
+    stages: int
+    groups: int
+    a_k_major: bool = False
+    b_k_major: bool = False
+
+    @property
+    def entry(self) -> str:
+        values = (getattr(self, x.name) for x in fields(self))
+        return f"{self.name}<MnTile<{', '.join(_cpp(x) if isinstance(x, bool) else str(x) for x in values)}>>"
+
+    bm, bn, products, threads = TmaTile.bm, TmaTile.bn, TmaTile.products, TmaTile.threads
+
+    @property
+    def dynamic_shared_bytes(self) -> int:
+        rows = self.bm + 4 * self.a_k_major + self.bn + 4 * self.b_k_major
+        return 4 * self.groups * self.stages * self.bk * rows * self.products
+
+
+MN_TILES = (
+    MnTile(8, 8, warps=2, stages=8, groups=3),
+    MnTile(10, 10, warps=2, stages=10, groups=2),
+    MnTile(12, 12, warps=2, stages=9, groups=2),
+    MnTile(7, 14, warps=4, stages=15, groups=2),
+    MnTile(8, 16, warps=4, stages=13, groups=2),
+)
+"""Tiles of 64, 80, 96, 112 and 128 a side, for any A and B but two that are row-major."""
 
 TMA_LEAST, TMA_MOST, TMA_LEAST_K = 60, 224, 32
 """m and n that batched_tma.cu takes, and the least k."""

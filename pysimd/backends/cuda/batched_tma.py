@@ -1,4 +1,5 @@
-"""Batches of float32 products by gpu_kernels/micro/batched_tma.cu: which it takes, its tile, its launch."""
+"""Batches of float32 products by gpu_kernels/micro/batched_tma.cu and batched_tma_mn.cu: which they take, their tiles
+and launches."""
 
 from __future__ import annotations
 
@@ -18,6 +19,10 @@ from pysimd.operands import Product
 
 _MOST_PRODUCTS = 1 << 27
 """Of a launch, whose tiles are counted in 32 bits."""
+
+_ROW_MAJOR = (True, False)
+"""Whether A and B are K-major where both are row-major: then batched_tma.cu computes the product, else
+batched_tma_mn.cu."""
 
 
 @lru_cache(4096)
@@ -49,8 +54,17 @@ def work(product: Product, chosen: table.TmaTile) -> Work | ArrayWork:
         return ArrayWork(partial(_by_copy, product, chosen))
     a, b = (_dense(x) if _k_major(operands, which) is None else x for which, x in enumerate((a, b)))
     operands = CallOperands(a, b, None, c)
-    tile = replace(chosen, a_k_major=_k_major(operands, 0), b_k_major=_k_major(operands, 1))
-    return Work(KernelPlan(list(_launches(operands, tile))), (a, b, None, c))
+    layout = tuple(_k_major(operands, which) for which in (A, B))
+    if layout != _ROW_MAJOR:
+        chosen = _mn_tile(operands.m, operands.n, layout)
+    return Work(KernelPlan(list(_launches(operands, chosen, layout))), (a, b, None, c))
+
+
+@lru_cache(4096)
+def _mn_tile(m: int, n: int, layout: tuple[bool, bool]) -> table.MnTile:
+    """The tile for operands that are not both row-major."""
+    best = min(reversed(table.MN_TILES), key=lambda x: _padded(x, m, n))
+    return replace(best, a_k_major=layout[0], b_k_major=layout[1])
 
 
 def _by_copy(product: Product, chosen: table.TmaTile) -> None:
@@ -92,26 +106,30 @@ def _adjacent(operands: CallOperands, which: int, axis: int, length: int) -> boo
     )
 
 
-def _launches(operands: CallOperands, x: table.TmaTile) -> Iterator[KernelLaunch]:
-    """One for every index of the batch but its longest dimension."""
+def _launches(
+    operands: CallOperands, x: table.TmaTile | table.MnTile, layout: tuple[bool, bool]
+) -> Iterator[KernelLaunch]:
+    """One for every index of the batch but its longest dimension; ``layout`` says of A and B whether it is K-major."""
     m, n, k, device = operands.m, operands.n, operands.k, current_device()
     dims = sorted(operands.dims, key=lambda dim: dim[0]) or [(1, (0, 0, 0, 0))]
     steps = dims[-1][1]
-    lda, ldb = operands.strides[A][1 - x.a_k_major], operands.strides[B][x.b_k_major]
+    lda, ldb = operands.strides[A][1 - layout[A]], operands.strides[B][layout[B]]
     across, in_product = -(-n // x.bn), -(-m // x.bm) * -(-n // x.bn)
     one = int(np.array([1, 0], np.float32).view(np.int64)[0])
     for pointers, count in operands.walk(dims[:-1], dims[-1], _MOST_PRODUCTS):
         slots = {i: Slot(0, i, pointers[i] - operands.arrays[i].data.ptr) for i in (A, B, C)}
         tiles = -(-count // x.products) * in_product
-        fields = [pointers[C], count, m, n, k, operands.strides[C][0]]
-        fields += [steps[A], steps[B], steps[C], across, in_product, tiles, one]
+        fields = [pointers[C], count, m, n, k, operands.strides[C][0], steps[C], across, in_product, tiles]
+        fields += [int(steps[A] != 0), int(steps[B] != 0), one]
         arguments = [Argument(np.array(fields, np.int64), (slots[C],))]
-        for which, k_major, size, tile, ld in ((A, x.a_k_major, m, x.bm, lda), (B, x.b_k_major, n, x.bn, ldb)):
+        for which, size, tile, ld in ((A, m, x.bm, lda), (B, n, x.bn, ldb)):
             products, step = (count, 4 * steps[which]) if steps[which] else (1, 0)
-            if k_major:  # row 4 g + i at g, i
-                described = (k, size // 4, 4, products), (16 * ld, 4 * ld, step), (x.bk, tile // 4, 4, 1)
-            else:
+            if not layout[which]:
                 described = (size, k, products), (4 * ld, step), (tile, x.bk, x.products)
+            elif layout == _ROW_MAJOR:
+                described = (k, size, products), (4 * ld, step), (x.bk, tile, x.products)
+            else:  # row 4 g + i at g, i
+                described = (k, size // 4, 4, products), (16 * ld, 4 * ld, step), (x.bk, tile // 4, 4, 1)
             made = tensor_maps.tensor_map(pointers[which], 4, *described, 0)
             arguments.append(Argument(made.view(np.int64), (slots[which],), tensor_maps.replace_address))
         grid = min(multiprocessors(device), -(-tiles // x.groups))
@@ -119,7 +137,7 @@ def _launches(operands: CallOperands, x: table.TmaTile) -> Iterator[KernelLaunch
 
 
 @cache
-def _function(x: table.TmaTile, device: int):
+def _function(x: table.TmaTile | table.MnTile, device: int):
     """The compiled instance; ``device`` is the current one."""
     kernel = nvrtc.function(x.source, x.entry, arch="sm_90a")
     kernel.max_dynamic_shared_size_bytes = x.dynamic_shared_bytes
