@@ -16,8 +16,9 @@
  * launch    128 * (GROUPS + 1) threads a block; persistent grid, one block a multiprocessor
  * smem      GROUPS * STAGES panels of BK k, dynamic
  *
- * Where to try again: the compiler gives two registers of one port to 27 % (6 x 12) to 53 % (8 x 16) of the multiply-adds,
- * in f32_best to 11 % (tile_loop.cuh); docs/cuda.md says what was tried.
+ * Where to try again: 23 % (6 x 12) to 55 % (8 x 16) of the multiply-adds read two registers of one port, in f32_best 8 %
+ * (tile_loop.cuh). With 40 and 232 registers instead of 24 and 240 an 8 x 16 has 32 % and a 12 x 12 33 % (56 % before);
+ * neither was timed. batched_tma_mn.cu says how to get 8 to 17 %, and what it costs to transpose A; docs/cuda.md the rest.
  */
 #include "batched_tma.cuh"
 
@@ -35,7 +36,7 @@ struct TmaTile {
 template <class T, bool PRODUCER>
 __device__ inline void reallocate_registers() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    if constexpr (PRODUCER) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(T::GROUPS == 2 ? 32 : 24));
+    if constexpr (PRODUCER) asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
     else if constexpr (T::GROUPS == 2) asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
     else asm volatile("setmaxnreg.inc.sync.aligned.u32 160;");
 #endif

@@ -1,25 +1,27 @@
-/* batched_tma_mn: batched_tma for operands that are not both row-major: fragments of A come from MN-major panels too.
+/* batched_tma_mn: C[i] = A[i] B[i] as batched_tma, for A and B that are not both row-major: all fragments come from
+ * MN-major panels.
  *
- * contract  m, n and k are multiples of 4 and k > 0; rows of C, and those of A and B that are adjacent along m or n,
- *           start at multiples of 16 bytes, and so do products. Operands adjacent along k have any alignment. Reads and
- *           writes nothing else.
+ * contract  m, n and k are multiples of 4 and k > 0; elements of A and B are adjacent along one axis, those of C along n;
+ *           the next ones along the other axis start at multiples of 16 bytes, and so do products. Reads and writes
+ *           nothing else.
  * tile      C in tiles of BM x BN, one of WARPS warps, TM x TN a thread; 4 / WARPS products of one position together
- * regs      setmaxnreg: 40 a producer and 232 a consumer (2 warpgroups), or 56 and 152 (3): TM*TN accumulators; no spills
+ * regs      setmaxnreg: a producer 40, 56 or 88 and a consumer 232, 224 or 208 (2 warpgroups), 56 and 152 (3): TM*TN
+ *           accumulators; no spills
  * per k     TM*TN FFMA, TM + TN elements from shared memory
  * ratio     TM*TN / (TM + TN)
  * rounding  one fma per term, k ascending from 0: bit-equal to batched.cu and f32_best
  * needs     sm_90a
- * idea      producer warps fill a ring of panels for each consumer warpgroup, across tiles. Warpgroups are at different
- *           steps: while one stores its tile, the others multiply. Panels are MN-major: TMA loads an operand that is so
- *           in memory, cp.async of 4 bytes transposes the other. Written here
+ * idea      TMA loads an MN-major operand as it is; a K-major one is transposed in its stage of the ring by the producer
+ *           warps. Written here
  * lanes     32 * WARPS
  * launch    128 * (GROUPS + 1) threads a block; persistent grid, one block a multiprocessor
- * smem      GROUPS * STAGES panels of BK k, dynamic
+ * smem      GROUPS * STAGES panels of 8 k, dynamic
  *
- * The compiler places the registers of most multiply-adds on different ports (tile_loop.cuh) if nothing in the kernel is
- * short of registers, the producers included: with 24 registers for these a producer spilled, and 24 to 60 % of the
- * multiply-adds read two registers of one port; now it is 7 to 15 %. With fragments from K-major panels of A it is 25
- * to 40 %.
+ * 8 to 17 % of the multiply-adds read two registers of one port (tile_loop.cuh) if the producers have registers enough:
+ * one that needs more than setmaxnreg leaves it takes local memory, and the compiler then gives 40 to 80 % of the
+ * consumers' multiply-adds two registers of one port. Where to try again: a K-major operand costs a quarter of the
+ * speed. As much is lost where cp.async of 4 bytes transposes it, so maybe it is the rows of 32 bytes that are loaded:
+ * panels of 16 or 32 k were not tried here.
  */
 #include "batched_tma.cuh"
 
@@ -45,6 +47,7 @@ __device__ inline void reallocate_registers() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     constexpr int OF_PRODUCER = T::GROUPS == 3 ? 56 : !T::TRANSPOSES ? 40 : T::TM * T::TN <= 100 ? 88 : 56;
     constexpr int OF_CONSUMER = T::GROUPS == 3 ? 152 : (504 - OF_PRODUCER) / 2; /* 504: of all, at launch, by warpgroups */
+    static_assert(OF_PRODUCER + T::GROUPS * OF_CONSUMER <= (T::GROUPS == 3 ? 512 : 504), "more would wait for ever");
     if constexpr (PRODUCER) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(OF_PRODUCER));
     else asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(OF_CONSUMER));
 #endif

@@ -94,8 +94,7 @@ def test_executed_on_the_host(on_host_threads, rng, tile):
     a, b = (whole_numbers(rng, (5, *x)) for x in ((m, k) if a_k_major else (k, m), (n, k) if b_k_major else (k, n)))
     a, b = a if a_k_major else a.swapaxes(-1, -2), b.swapaxes(-1, -2) if b_k_major else b
     out = fake_cupy.array((5, m, n), np.float32)
-    product = on_host_threads(tile, a, b, out)
-    assert batched_tma.reads(product)
+    on_host_threads(tile, a, b, out)
     assert np.array_equal(np.array(out), np.array(a) @ np.array(b))
 
 
@@ -109,8 +108,25 @@ def test_shared_operands_and_batches_of_two_dimensions(on_host_threads, rng, til
     a, b = a if a_k_major else a.swapaxes(-1, -2), b.swapaxes(-1, -2) if b_k_major else b
     batch = np.broadcast_shapes(batch_a, batch_b)
     out = fake_cupy.array((*batch, 64, 60), np.float32)
-    assert batched_tma.reads(on_host_threads(tile, a, b, out))
+    on_host_threads(tile, a, b, out)
     assert np.array_equal(np.array(out), np.array(a) @ np.array(b))
+
+
+def test_what_it_reads(monkeypatch):
+    """Rows or columns at multiples of 16 bytes; two K-major operands at 64 a side are left to batched.cu."""
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module(memory=fake_cupy.HostMemory))
+
+    def product(size, transposed_a, transposed_b, apart=0, out_apart=0):
+        a, b, out = (fake_cupy.array((3, size, size + x), np.float32)[..., :size] for x in (apart, 0, out_apart))
+        a, b = a.swapaxes(-1, -2) if transposed_a else a, b.swapaxes(-1, -2) if transposed_b else b
+        return operands.check_gemm(None, a, b, None, out, operands.GemmOptions(), ("f32",))._replace(out=out)
+
+    for size in (64, 96):
+        for a, b in ((False, False), (True, False), (False, True), (True, True)):
+            assert batched_tma.reads(product(size, a, b, apart=4)) == (size > 64 or a or not b)
+            assert not batched_tma.reads(product(size, a, b, apart=1))
+            assert not batched_tma.reads(product(size, a, b, out_apart=1))
+            assert batched_tma.mn_major(product(size, a, b)) == (a and not b)
 
 
 def test_what_it_takes(monkeypatch):
@@ -129,8 +145,12 @@ def test_what_it_takes(monkeypatch):
         (68, 68, 68),
     ):
         assert dispatch.choose("f32", *shape, 1000).way is not Way.BATCHED_TMA
-    assert dispatch.choose("f32", 96, 96, 96, 1000, row_major=False).way is Way.BATCHED
-    assert dispatch.choose("f32", 160, 160, 160, 1000, row_major=False).way is Way.BATCHED_TMA
+    assert dispatch.choose("f32", 96, 96, 96, 1000, read=False).way is Way.BATCHED
+    assert dispatch.choose("f32", 160, 160, 160, 1000, read=False).way is Way.BATCHED_TMA
+    for shape in ((128, 128, 128), (256, 256, 256)):
+        assert dispatch.choose("f32", *shape, 1000, mn_major=True).way is Way.BATCHED_TMA
+        assert dispatch.choose("f32", *shape, 1000, mn_major=True, plain=False).way is Way.RUNG
+    assert dispatch.choose("f32", 384, 384, 384, 1000, mn_major=True).way is Way.RUNG
     monkeypatch.setattr(device, "why_not", lambda row, *_: "not sm_90a" if row.requires == "sm_90a" else "")
     assert dispatch.choose("f32", 96, 96, 96, 1000).way is Way.BATCHED
 

@@ -41,13 +41,28 @@ def _padded(x: table.TmaTile, m: int, n: int) -> int:
 
 def reads(product: Product) -> bool:
     """Whether no operand and no result has to be copied: elements of A and B are adjacent along one axis, those of C
-    along n, all at multiples of 16 bytes."""
+    along n, all at multiples of 16 bytes. Two K-major operands at 64 a side are left to batched.cu, which is ahead."""
+    layout = _layout(product)
+    if layout is None or None in layout:
+        return False
+    return layout != (True, True) or _mn_tile(*product.sizes[:2], layout) != _mn_tile(64, 64, layout)
+
+
+def mn_major(product: Product) -> bool:
+    """Whether A and B are MN-major, and nothing has to be copied."""
+    return _layout(product) == (False, False)
+
+
+def _layout(product: Product) -> tuple[bool | None, bool | None] | None:
+    """``_k_major`` of A and B; None if C has to be copied."""
     operands = CallOperands(product.a, product.b, None, product.out)
-    return _mn_major(operands, 3) and None not in (_k_major(operands, 0), _k_major(operands, 1))
+    return (_k_major(operands, A), _k_major(operands, B)) if _mn_major(operands, C) else None
 
 
-def work(product: Product, chosen: table.TmaTile) -> Work | ArrayWork:
-    """A product of a batch into its ``out``, by way of copies where the kernel cannot read or write as they lie."""
+def work(product: Product, chosen: table.TmaTile | None) -> Work | ArrayWork:
+    """A product of a batch into its ``out``, by way of copies where the kernel cannot read or write as they lie.
+
+    ``chosen`` is the tile for row-major operands; None: there are no such."""
     a, b, c = (cupy_arrays.readable(x) for x in (product.a, product.b, product.out))
     operands = CallOperands(a, b, None, c)
     if not _mn_major(operands, 3):
@@ -67,7 +82,7 @@ def _mn_tile(m: int, n: int, layout: tuple[bool, bool]) -> table.MnTile:
     return replace(best, a_k_major=layout[0], b_k_major=layout[1])
 
 
-def _by_copy(product: Product, chosen: table.TmaTile) -> None:
+def _by_copy(product: Product, chosen: table.TmaTile | None) -> None:
     result = cupy_arrays.empty(product.full, product.dtype)
     work(product._replace(out=result), chosen).run()
     cupy_arrays.copy(product.out, result)
