@@ -16,9 +16,10 @@
  * launch    128 * (GROUPS + 1) threads a block; persistent grid, one block a multiprocessor
  * smem      GROUPS * STAGES panels of BK k, dynamic
  *
- * Where to try again: 23 % (6 x 12) to 55 % (8 x 16) of the multiply-adds read two registers of one port, in f32_best 8 %
- * (tile_loop.cuh). With 40 and 232 registers instead of 24 and 240 an 8 x 16 has 32 % and a 12 x 12 33 % (56 % before);
- * neither was timed. batched_tma_mn.cu says how to get 8 to 17 %, and what it costs to transpose A; docs/cuda.md the rest.
+ * Where to try again: 23 % (6 x 12) to 55 % (8 x 16) of the multiply-adds read two registers of one port, in f32_best
+ * 11 % (tile_loop.cuh). With 40 and 232 registers instead of 24 and 240 an 8 x 16 has 32 % and a 12 x 12 33 % (56 %
+ * before); neither was timed. (32 and 240 are more than there are: the kernel does not end.) batched_tma_mn.cu has 8 to
+ * 17 %, but a row-major A must be transposed for it, which costs more: docs/cuda.md.
  */
 #include "batched_tma.cuh"
 

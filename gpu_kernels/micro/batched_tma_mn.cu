@@ -1,9 +1,9 @@
 /* batched_tma_mn: C[i] = A[i] B[i] as batched_tma, for A and B that are not both row-major: all fragments come from
  * MN-major panels.
  *
- * contract  m, n and k are multiples of 4 and k > 0; elements of A and B are adjacent along one axis, those of C along n;
- *           the next ones along the other axis start at multiples of 16 bytes, and so do products. Reads and writes
- *           nothing else.
+ * contract  m, n and k are multiples of 4 and k > 0; elements of A and B are adjacent along one axis, those of C along
+ *           n; the next ones along the other axis start at multiples of 16 bytes, and so do products. Reads and
+ *           writes nothing else.
  * tile      C in tiles of BM x BN, one of WARPS warps, TM x TN a thread; 4 / WARPS products of one position together
  * regs      setmaxnreg: a producer 40, 56 or 88 and a consumer 232, 224 or 208 (2 warpgroups), 56 and 152 (3): TM*TN
  *           accumulators; no spills
@@ -11,8 +11,8 @@
  * ratio     TM*TN / (TM + TN)
  * rounding  one fma per term, k ascending from 0: bit-equal to batched.cu and f32_best
  * needs     sm_90a
- * idea      TMA loads an MN-major operand as it is; a K-major one is transposed in its stage of the ring by the producer
- *           warps. Written here
+ * idea      TMA loads an MN-major operand as it is; a K-major one is transposed in its stage of the ring by the
+ *           producer warps. Written here
  * lanes     32 * WARPS
  * launch    128 * (GROUPS + 1) threads a block; persistent grid, one block a multiprocessor
  * smem      GROUPS * STAGES panels of 8 k, dynamic
@@ -33,7 +33,8 @@ struct MnTile {
     static constexpr bool A_K_MAJOR = A_K_MAJOR_, B_K_MAJOR = B_K_MAJOR_;
     static constexpr int LANES_M = 4, LANES_N = 8, PRODUCTS = 4 / WARPS, THREADS = 128 * (GROUPS + 1);
     static constexpr int BM = WARPS * LANES_M * TM, BN = LANES_N * TN;
-    static constexpr int PITCH_A = BM + (A_K_MAJOR ? 4 : 0), PITCH_B = BN + (B_K_MAJOR ? 4 : 0); /* of a k, transposed */
+    /* Elements from k to k; where a panel was transposed, 16 bytes more. */
+    static constexpr int PITCH_A = BM + (A_K_MAJOR ? 4 : 0), PITCH_B = BN + (B_K_MAJOR ? 4 : 0);
     static constexpr int A_BYTES = PITCH_A * BK * 4, B_BYTES = PITCH_B * BK * 4;
     static constexpr int STAGE_BYTES = (A_BYTES + B_BYTES) * PRODUCTS, RING_BYTES = STAGES * STAGE_BYTES;
     static constexpr int VECTOR_M = TM % 4 == 0 ? 4 : TM % 2 == 0 ? 2 : 1, VECTOR_N = TN % 4 == 0 ? 4 : 2;
@@ -46,8 +47,9 @@ template <class T, bool PRODUCER>
 __device__ inline void reallocate_registers() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     constexpr int OF_PRODUCER = T::GROUPS == 3 ? 56 : !T::TRANSPOSES ? 40 : T::TM * T::TN <= 100 ? 88 : 56;
-    constexpr int OF_CONSUMER = T::GROUPS == 3 ? 152 : (504 - OF_PRODUCER) / 2; /* 504: of all, at launch, by warpgroups */
-    static_assert(OF_PRODUCER + T::GROUPS * OF_CONSUMER <= (T::GROUPS == 3 ? 512 : 504), "more would wait for ever");
+    constexpr int AT_LAUNCH = T::GROUPS == 3 ? 4 * 128 : 3 * 168; /* of a thread of each warpgroup together */
+    constexpr int OF_CONSUMER = T::GROUPS == 3 ? 152 : (AT_LAUNCH - OF_PRODUCER) / 2;
+    static_assert(OF_PRODUCER + T::GROUPS * OF_CONSUMER <= AT_LAUNCH, "the last consumers would wait for ever");
     if constexpr (PRODUCER) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(OF_PRODUCER));
     else asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(OF_CONSUMER));
 #endif
