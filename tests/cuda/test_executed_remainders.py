@@ -15,11 +15,12 @@ from pysimd.gpu_kernels import ladder_table
 import pysimd
 from pysimd import operands, sources
 from pysimd.backends.cuda import device as cuda_device
+from pysimd.backends.cuda import tensor_maps
 from pysimd.backends.cuda.implementation import CUDA
 from pysimd.backends.cuda.ladder import remainders
 from pysimd.backends.cuda.ladder import rungs as cuda_ladder
 from pysimd.backends.gpu.gemm_launches import FIELDS
-from pysimd.backends.gpu.plans import KernelLaunch
+from pysimd.backends.gpu.plans import SCRATCH, A, Argument, B, C, KernelLaunch, Slot
 from pysimd.operands import GemmOptions
 
 pytestmark = pytest.mark.skipif(host_kernels.COMPILER is None, reason="no g++")
@@ -217,3 +218,35 @@ def test_the_bound_is_that_of_the_numbers(row):
     assert 0 < root - (2 - norm) < 0.01
     assert 0 < whole - -2 * norm < 0.02
     assert 2 ** (norm - 2e-6) + remainders.MOST_K**0.5 / 2 < 2**norm
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_launches(row, monkeypatch):
+    """The int8 products are one launch, of a batch, whose operands and sums lie in scratch memory, without splits."""
+    maps = []
+    made = np.zeros(1, tensor_maps.TENSOR_MAP)
+    monkeypatch.setattr(tensor_maps, "tensor_map", lambda *given: (maps.append(given), made)[1])
+    monkeypatch.setattr(cuda_ladder, "_remainder_functions", lambda *_: ("exponents", "split", "join"))
+    monkeypatch.setattr(cuda_ladder, "_function", lambda *_: "products")
+    monkeypatch.setattr(cuda_ladder, "current_device", lambda: 0)
+    monkeypatch.setattr(cuda_ladder, "multiprocessors", lambda device: 132)
+    given_to = {"a": 4096, "b": 8192, "c": 1 << 20, "m": 100, "n": 90, "k": 70_000, "lda": 70_000, "ldb": 90, "ldc": 90}
+    words = np.array([given_to.get(name, 0) for name in FIELDS], np.int64)
+    gemm = Argument(words, tuple(Slot(i, which) for i, which in ((0, A), (1, B), (3, C))))
+    part = cuda_ladder._by_remainders(1.0, 0.0, row, 100, 90, 70_000, "K_MAJOR", "MN_MAJOR", 1, gemm)
+    size, count = DTYPES[row.types]().itemsize, row.remainders
+    kinds = ["exponents", "split"] * 2 + ["products", "join"]
+    assert [x.function for x in part.launches] == kinds * 2
+    assert part.launches[0].grid == (100,)
+    assert part.launches[2].grid == (3,)
+    second = part.launches[6].arguments[0]
+    assert (second.slots[0].offset, second.words[4]) == (65_536 * size, 70_000 - 65_536)
+    assert part.launches[8].arguments[0].slots[0].offset == 65_536 * 90 * size
+    assert part.launches[11].arguments[0].slots[-1] == Slot(3, C)  # added to what the first one left
+    assert [x[2] for x in maps[:2]] == [(65_536, 100, count), (65_536, 90, count)]
+    sums = count * 100 * 92 * 4
+    assert part.scratch_bytes >= count * 190 * 65_536 + sums
+    for launch in part.launches:
+        for slot in (slot for argument in launch.arguments for slot in argument.slots if slot.memory == SCRATCH):
+            assert slot.offset % 16 == 0
+            assert slot.offset < part.scratch_bytes
