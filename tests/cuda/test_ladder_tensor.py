@@ -138,6 +138,21 @@ def test_bytes_are_transposed_by_permutes():
         assert code.count("STG.E.128") == 1
 
 
+@needs_compiler
+@pytest.mark.parametrize("row", [row for row in ROWS if row.remainders], ids=lambda row: row.name)
+def test_remainders_are_written_four_at_a_time_and_denormals_kept(row):
+    exponents, split, join = zip(*(ladder_table.remainder_entries(row, layout) for layout in LAYOUTS), strict=True)
+    for name in dict.fromkeys((*exponents, *split, *join)):
+        code = machine.compiled(row.source, name, "90a", "ladder")
+        assert code.count("LDL", "STL") == 0
+        assert not [
+            x.name for x in code.instructions if x.name.startswith(("F2F", "FFMA", "FMUL")) and ".FTZ" in x.name
+        ]
+        if name in split:
+            assert code.count("STG") == row.remainders  # words of four
+            assert not [x.name for x in code.instructions if x.name.startswith("STG.E.U")]
+
+
 @pytest.mark.parametrize(("m", "n", "ldc", "stored"), [(9, 64, 64, True), (9, 62, 64, False), (1, 17, 17, False)])
 def test_c_is_stored_by_tma_where_its_rows_end_at_16_bytes(m, n, ldc, stored, monkeypatch):
     """A TMA store writes whole pieces of 16 bytes."""
