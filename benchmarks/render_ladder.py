@@ -69,7 +69,8 @@ def family(document, types: str) -> list[str]:
     return [f"{OPERANDS[types]}.{said}", "", *record.table(headers, lines), ""]
 
 
-def overview(document) -> str:
+def overview(document, counters: dict[str, Any]) -> str:
+    counted = f"commit {counters['machine']['commit']}"
     machine, rows = document["machine"], document["rows"]
     families = [family(document, types) for types in dict.fromkeys(row["types"] for row in rows)]
     wrong = [row["name"] for row in rows if not row["within_bound"]]
@@ -79,7 +80,7 @@ def overview(document) -> str:
             f"{machine['device']}, CUDA {record.cuda_version(machine)}, "
             f"NVRTC {'.'.join(map(str, machine['nvrtc']))}, CuPy {machine['cupy']}, cuBLAS {machine['cublas']} without "
             f"TF32; {machine['date']}, commit {machine['commit']}. TFLOP/s, m = n = k, medians of one run; the "
-            f"percentage is that at {max(row['size'] for row in rows)}. {held}.",
+            f"percentage is that at {max(row['size'] for row in rows)}. {held}. Counters below are of {counted}.",
             "",
             *itertools.chain(*families),
             *(f"![the ladder, {types}](../benchmarks/results/{name})\n" for types, name in CHARTS.items()),
@@ -174,7 +175,7 @@ def rendered(page: str) -> str:
     """A page with what was recorded of its parts."""
     document, counters = recorded(), record.read("ladder_counters_h200")
     parts = {
-        "bench": overview(document),
+        "bench": overview(document, counters),
         "int8": int8(record.read("ladder_i8_h200")),
         "ozaki2": ozaki2(record.read("emulated_gemm_h200")),
         "tf32x3-error": errors(record.read("tf32x3_error_h200")),
