@@ -185,6 +185,12 @@ class Rung:
 
 
 # fmt: off
+_INT8 = (
+    TensorBlock(128, 256, stages=4, threads=384, cluster=2, persistent=True, rate=1840, least=1 << 35),
+    TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=1840),
+    TensorBlock(128, 128, stages=6, threads=384, persistent=True, rate=1740),
+    TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=1840),
+)
 _SIXTEEN_BIT = (
     TensorBlock(128, 256, stages=4, threads=384, cluster=2, persistent=True, rate=920),
     TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=920),
@@ -194,12 +200,6 @@ _SIXTEEN_BIT = (
     TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=920),
     TensorBlock(128, 128, stages=5, threads=384, split=4, persistent=True, rate=870),
     *(TensorBlock(128, 64, stages=8, threads=384, split=split, persistent=True, rate=920) for split in (8, 4, 2)),
-)
-_INT8 = (
-    TensorBlock(128, 256, stages=4, threads=384, cluster=2, persistent=True, rate=1840, least=1 << 35),
-    TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=1840),
-    TensorBlock(128, 128, stages=6, threads=384, persistent=True, rate=1740),
-    TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=1840),
 )
 RUNGS = (
     Rung("S0", "naive_uncoalesced", bm=32, bn=32, bk=None, tm=1, tn=1, threads=1024,
