@@ -2,8 +2,8 @@
  * T. Imamura, arXiv 2504.08009, 2508.03984).
  *
  * A row of A, or a column of B, is scaled by a power of two and rounded to integers. Their remainders modulo numbers up
- * to 256 are int8, whose products wgmma adds exactly. By the Chinese remainder theorem the N sums give the product of the
- * integers, which is below half of P, the product of the N numbers. A row that has a NaN or an infinity gives NaN.
+ * to 256 are int8, whose products wgmma adds exactly. By the Chinese remainder theorem the N sums give the product of
+ * the integers, which is below half of P, the product of the N numbers. A row that has a NaN or an infinity gives NaN.
  */
 #include "gemm.cuh"
 
