@@ -1,7 +1,6 @@
 """batched_tma.cu: what it takes, its results on the host and on a GPU, its machine code."""
 
 import ctypes
-import sys
 from dataclasses import replace
 
 import cuda_arrays
@@ -59,7 +58,7 @@ def replace_address(host_map, address):
 @pytest.fixture
 def on_host_threads(monkeypatch, tmp_path):
     """Computes the product of host arrays with a tile's kernel, executed on the host."""
-    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module(memory=fake_cupy.HostMemory))
+    fake_cupy.install(monkeypatch, fake_cupy.module(memory=fake_cupy.HostMemory))
     monkeypatch.setattr(batched_tma, "current_device", lambda: 0)
     monkeypatch.setattr(batched_tma, "multiprocessors", lambda device: 2)
     monkeypatch.setattr(tensor_maps, "tensor_map", host_map)
@@ -114,7 +113,7 @@ def test_shared_operands_and_batches_of_two_dimensions(on_host_threads, rng, til
 
 def test_what_it_reads(monkeypatch):
     """Rows or columns at multiples of 16 bytes; two K-major operands at 64 a side are left to batched.cu."""
-    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module(memory=fake_cupy.HostMemory))
+    fake_cupy.install(monkeypatch, fake_cupy.module(memory=fake_cupy.HostMemory))
 
     def product(size, transposed_a, transposed_b, apart=0, out_apart=0):
         a, b, out = (fake_cupy.array((3, size, size + x), np.float32)[..., :size] for x in (apart, 0, out_apart))
