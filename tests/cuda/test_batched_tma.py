@@ -188,7 +188,8 @@ def test_same_bits_as_f32_best(m, k, n):
     expected = on_host(pysimd.gemm(on_gpu(a), on_gpu(b), kernel="f32_best"))
     x, y = on_gpu(a), on_gpu(b)
     turned = y.swapaxes(-1, -2).copy().swapaxes(-1, -2)
-    for left, right in ((x, y), (x, turned), (x.swapaxes(-1, -2).copy().swapaxes(-1, -2), y)):
+    columns = x.swapaxes(-1, -2).copy().swapaxes(-1, -2)
+    for left, right in ((x, y), (x, turned), (columns, y), (columns, turned)):
         assert np.array_equal(on_host(pysimd.matmul(left, right)), expected, equal_nan=True)
     out = on_gpu(np.zeros((7, n, m), np.float32)).swapaxes(-1, -2)
     pysimd.matmul(x, y, out=out)
@@ -200,3 +201,15 @@ def test_same_bits_as_f32_best(m, k, n):
     both = pysimd.matmul(x[3], y)
     assert np.array_equal(on_host(both)[3], expected[3], equal_nan=True)
     assert np.array_equal(on_host(pysimd.matmul(x[:, None], y[None, :2]))[1, 1], expected[1], equal_nan=True)
+
+
+@needs_gpu
+@pytest.mark.parametrize("size", [128, 256])
+def test_same_bits_where_both_are_mn_major(size):
+    """batched_tma_mn.cu, and f32_best for other layouts of the same product; prepared calls too."""
+    rng = np.random.default_rng(SEED)
+    a, b = (on_gpu(rng.standard_normal((5, size, size), dtype=np.float32)) for _ in range(2))
+    columns = a.swapaxes(-1, -2).copy().swapaxes(-1, -2)
+    expected = on_host(pysimd.matmul(a, b))
+    for _ in range(2):
+        assert np.array_equal(on_host(pysimd.matmul(columns, b)), expected)
