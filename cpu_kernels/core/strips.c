@@ -24,6 +24,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "caches.h"
 #include "gemm.h"
 #include "pack.h"
 #include "scale.h"
@@ -34,14 +35,14 @@
 
 enum {
     CACHE_LINE = 64,
-    ROWS_IN_PLACE = 2,     /* tiles of rows of C; with more of them B is packed in pieces */
+    ROWS_IN_PLACE = 3,     /* tiles of rows of C; with more of them B is packed in pieces */
     MOST_ROWS = 4,         /* the same of any product here */
     LEAST_COLUMNS = 4,     /* tiles of columns of C */
     STRIP_K = 8,           /* rows of B that are read side by side in place */
     STRIP_TILES = 64,      /* of C, in a call of the kernel */
     STRIP_BYTES = 16 << 10, /* a row of accumulators */
     PIECE_K = 32,          /* rows of a piece */
-    PIECE_BYTES = 4032,    /* a row of a piece, no multiple of a page */
+    PIECE_BYTES = 16 << 10, /* a row of a piece */
     COLUMNS_K = 256,       /* rows of a piece of a transposed B */
     COLUMNS_PANELS = 8,    /* and micro-panels of it */
 };
@@ -52,7 +53,7 @@ typedef struct {
     const pysimd_product *product;
     pysimd_sizes size, packed;
     int64_t m, n, k, rs_a, cs_a, rs_b, cs_b;
-    int exchanged, in_place, chains;
+    int exchanged, in_place, a_in_place, chains;
     int64_t rows;                /* of a micro-tile */
     int64_t depth, width;        /* of a piece: rows and columns of B */
     int64_t strips, products;    /* strips of a product; products of the batch */
@@ -63,6 +64,13 @@ typedef struct {
     char *memory;
     _Atomic int stop;
 } job;
+
+/* Elements from one row to the next of `columns`, so that rows begin on cache lines and do not fall into the same sets. */
+static int64_t apart(int64_t columns, int64_t size)
+{
+    const int64_t bytes = multiple(columns * size, CACHE_LINE);
+    return (bytes % 512 ? bytes : bytes + CACHE_LINE) / size;
+}
 
 /* Operands of one type can be exchanged: the kernel's panels of A and B then hold each other's values. */
 static int can_exchange(const pysimd_kernel *kernel)
@@ -84,9 +92,11 @@ static int has_shape(const pysimd_kernel *kernel, int64_t m, int64_t n)
     return m <= MOST_ROWS * kernel->mr && n >= LEAST_COLUMNS * kernel->nr;
 }
 
+/* An A in L2 is packed as fast. */
 static int exchanges(const pysimd_kernel *kernel, const pysimd_product *q)
 {
-    return q->rs_a == 1 && q->cs_a != 1 && q->m > q->n && can_exchange(kernel) && has_shape(kernel, q->n, q->m);
+    const double bytes_a = (double)q->m * (double)q->k * pysimd_element_sizes[kernel->types].a;
+    return bytes_a > (double)pysimd_caches().l2 && q->rs_a == 1 && q->cs_a != 1 && q->m > q->n && can_exchange(kernel) && has_shape(kernel, q->n, q->m);
 }
 
 int pysimd_strips_take(const pysimd_kernel *kernel, const pysimd_product *q)
@@ -110,6 +120,7 @@ static job job_of(const pysimd_kernel *kernel, const pysimd_product *q, int thre
     j.chains = kernel->types != I8I32 && kernel->types != U8I8I32;
     j.rows = equal_parts(j.m, kernel->mr, 1);
     j.in_place = pysimd_reads_b(kernel, j.rs_b, j.cs_b) && j.m <= ROWS_IN_PLACE * kernel->mr;
+    j.a_in_place = pysimd_reads_a(kernel, j.k, j.rs_a, j.cs_a) && kernel->k_group == 1;
     j.depth = j.in_place ? STRIP_K : by_rows ? PIECE_K : COLUMNS_K;
     const int64_t longest = j.in_place ? STRIP_BYTES / j.size.c / nr
                             : by_rows  ? PIECE_BYTES / (j.packed.b * kernel->k_group) / nr
@@ -119,10 +130,10 @@ static job job_of(const pysimd_kernel *kernel, const pysimd_product *q, int thre
     j.width = quotient(panels, members * rounds) * nr;
     j.strips = quotient(j.n, j.width);
     j.kc = pysimd_block_of_k(kernel, j.k);
-    j.rs_sums = j.width + CACHE_LINE / j.size.c; /* so that rows do not alias */
-    j.panel_bytes = multiple(pysimd_panel_of_b(kernel, j.depth, nr).bytes, CACHE_LINE);
+    j.rs_sums = apart(j.width, j.size.c);
+    j.panel_bytes = multiple(pysimd_panel_of_b(kernel, j.depth, nr).bytes, CACHE_LINE) + CACHE_LINE;
     j.a_bytes = multiple(pysimd_panel_of_a(kernel, j.m, j.depth).bytes + CACHE_LINE, CACHE_LINE);
-    if (!j.in_place) j.b_bytes = j.width / nr * j.panel_bytes + j.depth * CACHE_LINE;
+    if (!j.in_place) j.b_bytes = j.width / nr * j.panel_bytes + 2 * j.depth * CACHE_LINE;
     j.sums_bytes = multiple(j.m * j.rs_sums * j.size.c, CACHE_LINE);
     j.bytes = j.a_bytes + j.b_bytes + j.sums_bytes * (j.exchanged ? 2 : 1);
     return j;
@@ -145,7 +156,7 @@ static piece piece_of(const job *j, const char *b, int64_t count, int64_t column
     const int64_t nr = kernel->nr;
     if (j->in_place) return (piece){b, nr, j->rs_b, 0};
     if (kernel->panel == WIDE && kernel->k_group == 1 && j->cs_b == 1) {
-        const int64_t rs = columns + CACHE_LINE / j->packed.b;
+        const int64_t rs = apart(columns, j->packed.b);
         pysimd_widen_fn *widen = pysimd_widening(kernel, 1);
         for (int64_t p = 0; p < count; p++)
             widen(columns, b + p * j->rs_b * j->size.b, to + p * rs * j->packed.b);
@@ -170,7 +181,8 @@ static void add_terms(const job *j, const char *a, const char *b, int64_t count,
     const int64_t nr = kernel->nr;
     char *sums = memory + j->a_bytes + j->b_bytes;
     const pysimd_operand of_a = {1, j->m, count, a, 0, j->rs_a, j->cs_a};
-    const pysimd_staged x = pysimd_stage_a(kernel, &of_a, memory);
+    pysimd_staged x = {a, 0, j->rs_a, j->cs_a};
+    if (!j->a_in_place) x = pysimd_stage_a(kernel, &of_a, memory);
     const piece y = piece_of(j, b, count, columns, memory + j->a_bytes);
     pysimd_call s = {.k = quotient(count, kernel->k_group), .rs_a = x.rs, .cs_a = x.cs, .bs_b = y.bs, .rs_b = y.rs,
                      .bs_c = nr, .rs_c = j->rs_sums, .flags = first ? PYSIMD_ZERO : j->chains ? PYSIMD_CHAIN : 0};
