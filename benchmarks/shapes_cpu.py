@@ -6,7 +6,7 @@ the same arrays, into an ``out`` that exists, in interleaved samples of which th
 on float32 copies. The headline is the worst and the geometric mean of numpy / pysimd among the random shapes that take
 NumPy 1 microsecond or longer. ``reads`` is what one core, and all, read from memory in the same run.
 
-``python benchmarks/shapes_cpu.py --out benchmarks/results/shapes_cpu_amd.json --plot benchmarks/results/shapes_cpu_amd.png``
+``python benchmarks/shapes_cpu.py --out benchmarks/results/shapes_cpu_amd.json`` (``--plot FILE.png``)
 ``--threads 1`` compares one thread of both (needs threadpoolctl). With ``--seconds 60 --resume`` the cases are measured
 in slices: each run adds those that are missing, in their order.
 """
