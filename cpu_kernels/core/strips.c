@@ -6,18 +6,20 @@
  * accumulators are in memory, in L1 or L2, in between. The terms are added in the same order as by one tile
  * (PYSIMD_CHAIN; integers are just added), and K is divided in the same blocks as in gemm.c, so the bits are the same.
  *
- *   in place   few rows, and B as the kernel reads it: STRIP_K rows of B are read side by side, from left to right.
- *   in pieces  else a piece of B is packed, or widened, into L2, and multiplied at once. The rows of a transposed B are
- *              read in longer pieces of fewer columns.
+ *   in place   few tiles of rows, and B as the kernel reads it: STRIP_K rows of B are read side by side, from left to
+ *              right.
+ *   in pieces  else a piece of B is packed, or widened, into L2, and multiplied at once. The columns of a transposed B are
+ *              read in longer pieces, of fewer of them.
  *
  * A product of few columns whose A is transposed is computed like that with the operands exchanged, C^T = B^T A^T: A's
  * columns are the long rows that are read once.
  *
- * 8 x 4096 x 4096 float on a Zen 3, one thread, GFLOP/s: 38 to 43 in place, 37 to 42 in pieces; 16 x 4096 x 4096: 45 and 55,
- * with all of B packed before 36. In place with 16 rows side by side, which fall in the same sets: 28. Software prefetch of
- * the next piece or further ahead in the same rows, in L1 or L2, spread over the tiles or at once: 0.7 to 1.0 times as
- * fast. With accumulators in L1, so with short pieces of rows: 0.9 times. A tile that packs B while it multiplies the
- * first rows by it: as fast.
+ * Tried on a Zen 3, one thread, 8 x 4096 x 4096 float, where the multiply-adds alone take 3 ms, reading B alone 2.2, and the
+ * product 6 to 7: in place with 16 rows side by side, which fall in the same sets, 1.3 times as long; pieces of short rows,
+ * so that accumulators or B stay in L1, 1.1 to 1.4 times (the longer the rows that are read, the better); software prefetch
+ * of the next piece, or further ahead in the same rows, into L1 or L2, a line in each step or all at once, 1.0 to 1.3 times;
+ * a tile that packs B while it multiplies its first rows by it, 1.0 times; four rows of B copied together, 0.9 times where
+ * B is packed (not done here: pack.c copies row by row).
  */
 #include "strips.h"
 
