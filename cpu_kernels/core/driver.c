@@ -193,7 +193,8 @@ static int packs_tiles_of_b(const work *w, const staging *g, int used_once)
 {
     const pysimd_kernel *kernel = w->kernel;
     const int floats = kernel->form == OUTER && kernel->panel == PLAIN && kernel->k_group == 1;
-    return floats && g->bytes_b && !g->bytes_a && used_once && w->row1 - w->row0 <= kernel->mr && w->product->n > kernel->nr;
+    const int one_row = w->row1 - w->row0 <= kernel->mr;
+    return floats && g->bytes_b && !g->bytes_a && used_once && one_row && w->product->n > kernel->nr;
 }
 
 /* The products `given`, of one row of tiles: ten of 14 x 60 x 60 double took 0.77 times as long as with all of B packed
@@ -340,8 +341,8 @@ static void run_part(void *context, int thread, int64_t phase, int64_t part)
 }
 
 /* Whether a large product has so short a K that its time is that of writing C. Here tiles follow one another along the
- * rows of C, in gemm.c down its columns: 2000 x k x 2000 float took 0.5 to 0.6 times as long for k from 4 to 16, double 0.4
- * to 0.8, but for k = 32 as long and for 64 longer (Zen 3). B stays in L2; and there are rows for all threads. */
+ * rows of C, in gemm.c down its columns: 2000 x k x 2000 float took 0.5 to 0.7 times as long for k from 4 to 16, double
+ * 0.4 to 0.8, but for k = 32 as long and for 64 longer (Zen 3). B stays in L2; and there are rows for all threads. */
 static int is_shallow(const pysimd_kernel *kernel, const pysimd_product *p)
 {
     enum { SHALLOW = 16, ROWS_A_THREAD = 4, MOST_STAGED = 1 << 20 };

@@ -14,8 +14,8 @@
  * took 0.9 times as long as with the loops above, 1024 x 1024 x 1024 int8 0.7 times. Blocks of B with fewer columns and more
  * blocks of k, so that C's rows stay in L2, took 1.03 to 1.06 times as long at 1024 and 2048.
  *
- * Products with few rows or columns take another route: strips.c. Of a batch, each thread computes whole products where that leaves few
- * threads idle; otherwise all threads compute some products together, as if they were one: see team.
+ * Products with few rows or columns take another route: strips.c. Of a batch, each thread computes whole products where
+ * that leaves few threads idle; otherwise all threads compute some products together, as if they were one: see team.
  *
  * K is divided into blocks by the kernel and K alone, and the blocks of an element of C are added in ascending order.
  * So the bits of the result do not depend on m, n, strides, the number of threads or the route.
