@@ -52,6 +52,9 @@ LONG = (  # n, k
 SOME = (16, 64)
 """Rows of the shapes that are no squares of 4096."""
 
+_OFFERED = {"bf16f32": "bf16f32", "f16f32": "f16"}
+"""The family of a rung's operands as matmul offers it."""
+
 GRAPHS = ((64, 4096, 4096), (16, 4096, 4096), (64, 2048, 2048), (16, 2048, 2048), (64, 1024, 8192), (64, 3072, 3072))
 
 
@@ -96,7 +99,7 @@ def row(types: str, m: int, n: int, k: int, columns: bool, seconds: float) -> di
         "parts": choice.parts,
         "skinny": bool(choice.block.skinny),
     }
-    found |= {"estimated_us": round(choice.us, 1), "taken": estimates.takes(types, m, n, k)}
+    found |= {"estimated_us": round(choice.us, 1), "taken": estimates.takes(_OFFERED[types], m, n, k)}
     record.progress(f"{types} {m} x {n} x {k}, B {found['b']}: {found['us']} {found['times_cublas']} {found['taken']}")
     return found
 
