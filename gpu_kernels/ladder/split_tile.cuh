@@ -1,12 +1,13 @@
 /* split_tile.cuh: the sum of the partial tiles of a tile that is split along k, in the launch that computes them.
  *
- * The blocks of a cluster exchange slices, the rows of a tile divided by K each, by bulk copies between their shared memories. A
- * tile may be split among several clusters: they leave partial slices in the workspace, and the block that arrives last
- * at the counter of a slice adds them. The order is that of k: the same shape on the same device gives the same bits.
+ * The blocks of a cluster exchange slices, 1 / K of the rows of a tile each, by bulk copies between their shared
+ * memories. A tile may be split among several clusters: they leave partial slices in the workspace, and the block that
+ * arrives last at the counter of a slice adds them. The order is that of k: the same shape on the same device gives the
+ * same bits.
  *
- * The tile is one of C, or of its transpose (skinny_gemm.cuh), which is transposed while it is written to shared memory.
- * What blocks receive has shared memory of its own or, with IN_PANELS, that of the panels, and then no block sends before
- * all have multiplied theirs.
+ * The tile is one of C, or of its transpose (skinny_gemm.cuh), which is transposed while it is written to shared
+ * memory. What blocks receive has shared memory of its own or, with IN_PANELS, that of the panels, and then no block
+ * sends before all have multiplied theirs.
  */
 #include "store_row.cuh"
 #include "tma_pipeline.cuh"
@@ -75,12 +76,13 @@ struct SplitTile {
         cluster_wait();
     }
 
-    /* The same where a tile is split within its cluster only, or not at all. A row that is whole is stored without a look
-     * at its end. */
+    /* The same where a tile is split within its cluster only, or not at all. Where all columns of the tile exist they
+     * are stored without a look at the end of C. */
     __device__ __forceinline__ static void add_in_panels(const Gemm& p, const TileCoordinates& t, u32 rank, u32 panels,
                                                          u32 buffer, u32 received, const Partial (&acc)[BN / 2]) {
         typedef typename T::Out Out;
-        constexpr int EACH = (SLICE + CONSUMERS - 1) / CONSUMERS, STEP = CONSUMERS / ROW; /* vectors; rows between them */
+        constexpr int EACH = (SLICE + CONSUMERS - 1) / CONSUMERS; /* vectors of a thread */
+        constexpr int STEP = CONSUMERS / ROW;                     /* rows between them */
         write(panels, acc);
         if constexpr (K > 1) exchange(panels, buffer, received, rank);
         else named_barrier<CONSUMERS>(CONSUMER_BARRIER);

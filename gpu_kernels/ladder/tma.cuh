@@ -27,7 +27,7 @@ __device__ inline void tma_load(u32 to, const TensorMap& map, u32 barrier, int x
         : "memory");
 }
 
-/* Starts the copy of the same box to L2, which is where other kernels' writes are seen: also before they have ended. */
+/* Has L2 load the same box. Allowed before a kernel that writes it has ended: L2 holds what that writes, too. */
 __device__ inline void tma_prefetch(const TensorMap& map, int x, int y, int z) {
     asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global [%0, {%1, %2, %3}];" ::"l"(&map), "r"(x), "r"(y), "r"(z)
                  : "memory");

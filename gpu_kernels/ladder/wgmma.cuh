@@ -76,14 +76,6 @@ __device__ inline void wgmma_wait() {
                      : "l"(a), "l"(b), "r"(accumulate), "n"(!k_major(LA)), "n"(!k_major(LB))); \
     } \
     template <Layout LA, Layout LB> \
-    __device__ inline void wgmma_##type(float (&d)[16], u64 a, u64 b, int accumulate) { \
-        asm volatile("{ .reg .pred acc; setp.ne.b32 acc, %18, 0;" \
-                     "  wgmma.mma_async.sync.aligned.m64n32k16.f32." #type "." #type " {" TEN() "%10,%11,%12,%13,%14,%15}," \
-                     "  %16, %17, acc, 1, 1, %19, %20; }" \
-                     : ACC16(0) \
-                     : "l"(a), "l"(b), "r"(accumulate), "n"(!k_major(LA)), "n"(!k_major(LB))); \
-    } \
-    template <Layout LA, Layout LB> \
     __device__ inline void wgmma_##type(float (&d)[8], u64 a, u64 b, int accumulate) { \
         asm volatile("{ .reg .pred acc; setp.ne.b32 acc, %10, 0;" \
                      "  wgmma.mma_async.sync.aligned.m64n16k16.f32." #type "." #type " {%0,%1,%2,%3,%4,%5,%6,%7}," \
@@ -194,8 +186,12 @@ __device__ inline void shared_store_pair(u32 to, float x, float y) {
 __device__ inline void shared_store_pair(u32 to, int x, int y) {
     asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(to), "r"(x), "r"(y) : "memory");
 }
-__device__ inline void shared_store(u32 to, float x) { asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(x) : "memory"); }
-__device__ inline void shared_store(u32 to, int x) { asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(x) : "memory"); }
+__device__ inline void shared_store(u32 to, float x) {
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(x) : "memory");
+}
+__device__ inline void shared_store(u32 to, int x) {
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(x) : "memory");
+}
 /* Four matrices of 8 x 8 elements of 16 bits; lane 8 * i + r has the address of row r of matrix i. */
 __device__ inline void store_matrices(u32 to, const u32 (&pairs)[4]) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(pairs[0]),

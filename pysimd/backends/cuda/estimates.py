@@ -82,10 +82,10 @@ _SHORT_US, _MARGIN = 7.0, 1.1
 rows has to be the shorter one, as both are off by a tenth where products are short."""
 
 
-_SKINNY_BYTES = {2: 36e6, 4: 20e6, 8: 20e6}
-"""Bytes of operands up to which skinny_gemm.cuh is ahead of cuBLAS, by the blocks that a tile is split among."""
-_SKINNY_BLOCKS, _SKINNY_TILES, _SKINNY_LEAST_K = 48, 4, 256
-"""Blocks of such a launch, tiles where each is split among eight blocks, and k, from which on it is."""
+_SKINNY_BYTES = {2: (93e6, 14e6), 4: (22e6, 6e6), 8: (20e6, 20e6)}
+"""Bytes of operands and C up to which skinny_gemm.cuh is ahead of cuBLAS, by the blocks that a tile is split among: for
+launches of at least so many blocks, and for those of fewer."""
+_SKINNY_BLOCKS, _SKINNY_LEAST_BLOCKS, _SKINNY_LEAST_K = 48, 32, 256
 
 
 @lru_cache(4096)
@@ -106,19 +106,20 @@ def takes(types: str, m: int, n: int, k: int) -> bool:
     # At the power limit both are as fast, and the rung measured 0.99 to 1.05 times cuBLAS; short products 1.04 to 1.4,
     # as consecutive launches of the rung overlap; others 0.5 to 1.1 times.
     whole_lines = not (n % _LINE or k % _LINE)
-    return whole_lines and (m * n * k >= _POWER_LIMITED or _tensor_choice(m, n, k).us <= _SHORT_US)
+    return whole_lines and (m * n * k >= _POWER_LIMITED or _tensor_choice(m, n, k, skinny=False).us <= _SHORT_US)
 
 
 def _takes_skinny(m: int, n: int, k: int) -> bool:
-    """Whether a C with a short side is computed by blocks that fill between a third and half of the device, and rows of
-    the operands are whole lines: the rung measured 1.0 to 1.7 times cuBLAS there, and down to 0.8 with more blocks."""
+    """Whether a C with a short side is computed by blocks that fill between a quarter and half of the device, and rows
+    of the operands are whole lines. The rung measured 1.0 to 1.9 times cuBLAS there, and down to 0.8 elsewhere
+    (benchmarks/results/gemm_skinny_h200.json)."""
     if min(m, n) > 64 or k < _SKINNY_LEAST_K or k % _LINE or n % (_LINE if m <= n else _ALIGNED):
         return False
     choice = _tensor_choice(m, n, k)
-    if not choice.block.skinny or choice.block.split == 1:
+    if not choice.block.skinny or choice.block.split == 1 or choice.grid < _SKINNY_LEAST_BLOCKS:
         return False
-    many = choice.grid >= _SKINNY_BLOCKS or (choice.block.split == 8 and choice.tiles >= _SKINNY_TILES)
-    return many and 2 * (m * k + k * n + m * n) <= _SKINNY_BYTES[choice.block.split]
+    most = _SKINNY_BYTES[choice.block.split][choice.grid < _SKINNY_BLOCKS]
+    return 2 * (m * k + k * n + m * n) <= most
 
 
 def _whole_vectors(m: int, n: int, k: int) -> bool:
@@ -156,7 +157,7 @@ def cublas_unaligned_us(m: int, n: int, k: int) -> float:
 
 
 def _tensor_choice(m: int, n: int, k: int, *, skinny: bool = True) -> tensor.Choice:
-    """That of the rungs of 16 bits, with the blocks of skinny_gemm.cuh or, as the constants for unaligned rows were
-    fitted, without."""
+    """That of the rungs of 16 bits, with the blocks of skinny_gemm.cuh or, as the other constants were fitted,
+    without."""
     row = ladder_table.BY_NAME["bf16_best"]
     return tensor.choose(row if skinny else replace(row, skinny_blocks=()), m, n, k, 1, PROCESSORS)
