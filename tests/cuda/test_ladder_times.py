@@ -1,9 +1,9 @@
 """How the ladder is timed and checked: NumPy replaces CuPy, and events read a clock that the calls advance. No GPU."""
 
-import sys
 from functools import partial
 from types import SimpleNamespace
 
+import fake_cupy
 import numpy as np
 import pytest
 
@@ -67,7 +67,7 @@ def fake(monkeypatch):
         cuda=elapsed,
         RawKernel=lambda code, name: lambda grid, block, arguments: None,
     )
-    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    fake_cupy.install(monkeypatch, cupy)
     wrong = set()
 
     def prepared(rung, a, b, out):
