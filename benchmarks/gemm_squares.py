@@ -63,7 +63,7 @@ def row(types: str, m: int, n: int, k: int, narrow: bool, seconds: float) -> dic
         runs["cublas, column-major B"] = calls(ladder.gemm_ex, a, columns, out)
     runs["cublas"] = calls(ladder.gemm_ex, a, b, out)
     if narrow:
-        runs["torch"] = calls(_torch, a, b, out)
+        runs["torch"] = calls(torch_mm, a, b, out)
     ns = {name: x.median_ns for name, x in timing.times(runs, timing.QueuedCudaEvents(), seconds=seconds).items()}
     found = {"types": types, "m": m, "n": n, "k": k, "c": out.dtype.name, "us": {x: y / 1000 for x, y in ns.items()}}
     found["tflops"] = 2e-3 * m * n * k / ns["pysimd"]
@@ -75,7 +75,7 @@ def row(types: str, m: int, n: int, k: int, narrow: bool, seconds: float) -> dic
     return found
 
 
-def _torch(a, b, out):
+def torch_mm(a, b, out):
     import torch
 
     def tensor(x):

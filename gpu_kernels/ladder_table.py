@@ -77,6 +77,7 @@ class TensorBlock:
         threads: of the block.
         cluster: blocks of a cluster, which share panels of B: their tiles are one below the other.
         split: blocks of a cluster that a tile is split among, along k.
+        skinny: one side of the tile is short (skinny_gemm.cuh): so many blocks are resident on a multiprocessor.
         persistent: the grid has as many blocks as the device has multiprocessors, and a block computes several tiles.
         rate: TFLOP/s with large products on an H200, measured; by it the block is chosen.
         least: multiply-adds of a product from which on it is chosen: a cluster is faster for large products only.
@@ -88,9 +89,15 @@ class TensorBlock:
     threads: int
     cluster: int = 1
     split: int = 1
+    skinny: int = 0
     persistent: bool = False
     rate: float = 0.0
     least: int = 0
+
+    @property
+    def swapped(self) -> bool:
+        """Whether the operands of a skinny block are: its tile of C has fewer rows than columns."""
+        return bool(self.skinny) and self.bm < self.bn
 
 
 @dataclass(frozen=True)
@@ -114,6 +121,7 @@ class Rung:
             (panel_loader.cuh).
         blocks: the block tiles of warp_specialized.cuh that it chooses from, first that of ``tm`` and ``tn``.
         tensor_blocks: the blocks of wgmma_gemm.cuh that it chooses from, first that of ``bm`` and ``bn``.
+        skinny_blocks: those of skinny_gemm.cuh.
         split_k: tiles may be split along k (tile_scheduler.cuh).
         fused_fixup: where C is small, the same launch adds the partial tiles.
         loads_by_tma: panels are loaded by TMA, MN-major only: a K-major operand is transposed by a copy first.
@@ -145,6 +153,7 @@ class Rung:
     line_pad: int | None = None
     blocks: tuple[Block, ...] = ()
     tensor_blocks: tuple[TensorBlock, ...] = ()
+    skinny_blocks: tuple[TensorBlock, ...] = ()
     split_k: bool = False
     fused_fixup: bool = False
     loads_by_tma: bool = False
@@ -200,6 +209,14 @@ _SIXTEEN_BIT = (
     TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=920),
     TensorBlock(128, 128, stages=5, threads=384, split=4, persistent=True, rate=870),
     *(TensorBlock(128, 64, stages=8, threads=384, split=split, persistent=True, rate=920) for split in (8, 4, 2)),
+)
+_SKINNY = tuple(
+    TensorBlock(*sides, stages=stages, threads=288, split=split, skinny=resident)
+    for short, split, resident, stages in (
+        (64, 1, 1, 9), (64, 2, 1, 9), (64, 4, 2, 4), (64, 8, 2, 4),
+        (16, 1, 1, 12), (16, 2, 1, 12), (16, 4, 2, 6), (16, 8, 2, 6),
+    )
+    for sides in ((short, 128), (128, short))
 )
 RUNGS = (
     Rung("S0", "naive_uncoalesced", bm=32, bn=32, bk=None, tm=1, tn=1, threads=1024,
@@ -304,7 +321,7 @@ RUNGS = (
          covers=(), entry="{name}<{a}, {b}, {bn}, {stages}>"),
     Rung("T8", "bf16_best", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
          types="bf16f32",
-         tensor_blocks=_SIXTEEN_BIT,
+         tensor_blocks=_SIXTEEN_BIT, skinny_blocks=_SKINNY,
          split_k=True, pads_operands=True, narrow="ToBf16", stores_by_tma=True,
          new="block tile and split along k chosen from the shape; C of f32 or bf16",
          covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {cluster}, {split}, {result}>"),
@@ -325,7 +342,7 @@ RUNGS = (
          covers=(), entry="{name}<{bn}, {stages}, {cluster}, {split}>"),
     Rung("T11", "f16_best", bm=128, bn=256, bk=64, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
          types="f16f32",
-         tensor_blocks=_SIXTEEN_BIT,
+         tensor_blocks=_SIXTEEN_BIT, skinny_blocks=_SKINNY,
          split_k=True, pads_operands=True, narrow="ToF16", stores_by_tma=True,
          new="f16 as bf16_best; C of f32 or f16",
          covers=(), entry="{name}<{a}, {b}, {bn}, {stages}, {cluster}, {split}, {result}>"),
@@ -381,6 +398,9 @@ def entry(
     if row.tensor_blocks:
         x = block or row.tensor_blocks[0]
         result = row.narrow if narrow else "ToF32"
+        if x.skinny:
+            shape = f"{min(x.bm, x.bn)}, {x.stages}, {x.split}, {x.skinny}, {str(x.swapped).lower()}"
+            return f"{row.name}_skinny<{a}, {b}, {shape}, {result}>"
         shape = {"bn": x.bn, "stages": x.stages, "cluster": x.cluster, "split": x.split}
         return row.entry.format(name=row.name, a=a, b=b, result=result, **shape)
     if row.blocks:
@@ -413,6 +433,8 @@ def dynamic_shared_bytes(row: Rung, a: str, b: str, block: Block | TensorBlock |
     if row.tensor_blocks:
         x = block or row.tensor_blocks[0]  # aligned to 1 KiB
         panels = x.stages * row.bk * (x.bm + x.bn) * row.panel_bytes
+        if x.skinny:  # a tile is added in the memory of the panels
+            return 1024 + panels
         slices = 4 * x.bm * x.bn * (x.split - 1) // x.split
         return 1024 + panels + (max(32 << 10, slices) if row.stores_by_tma else 0)
     if not row.stages and not row.blocks:

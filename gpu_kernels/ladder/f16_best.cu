@@ -15,7 +15,7 @@
  * launch    384 threads a block, 128 of them producers; persistent grid, clusters of 8, 4, 2 or single blocks
  * smem      225 KiB dynamic and 64 bytes static
  */
-#include "wgmma_panels.cuh"
+#include "skinny_gemm.cuh"
 #include "pad_rows.cuh"
 
 template <Layout LA, Layout LB, int BN, int STAGES, int M, int K, class T>
@@ -24,6 +24,15 @@ __global__ void __cluster_dims__(M * K, 1, 1) __launch_bounds__(384, 1)
              const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
              const __grid_constant__ TensorMap map_c) {
     wgmma_gemm<Panels<MmaF16<LA, LB>, BN, STAGES, Cluster<M, K>>, T>(p, s, map_a, map_b, &map_c);
+}
+
+template <Layout LA, Layout LB, int BN, int STAGES, int K, int RESIDENT, bool SWAPPED, class T>
+__global__ void __cluster_dims__(K, 1, 1) __launch_bounds__(SKINNY_THREADS, RESIDENT)
+    f16_best_skinny(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s,
+                    const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
+                    const __grid_constant__ TensorMap) {
+    typedef Panels<MmaF16<SWAPPED ? LB : LA, SWAPPED ? LA : LB>, BN, STAGES, Cluster<1, K>> C;
+    skinny_gemm<C, T, SWAPPED>(p, s, SWAPPED ? map_b : map_a, SWAPPED ? map_a : map_b);
 }
 
 template <Layout L>

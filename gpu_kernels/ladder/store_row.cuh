@@ -3,6 +3,16 @@
 #include "gemm.cuh"
 #include "result.cuh"
 
+/* Four adjacent elements of a row of C, all of which exist, without C0. */
+template <class T>
+__device__ inline void store_whole_row4(float alpha, typename T::Out* c, const typename T::Partial* x) {
+    typename T::Out y[4];
+#pragma unroll
+    for (int w = 0; w < 4; ++w) y[w] = T::out(T::scaled(alpha, x[w]));
+    if constexpr (sizeof(y) == 16) __stwb((uint4*)c, *(const uint4*)y);
+    else __stwb((uint2*)c, *(const uint2*)y);
+}
+
 /* Four adjacent elements of a row of C, of which only the first `left` exist. */
 template <class T>
 __device__ inline void store_row4(const Gemm& p, typename T::Out* c, const typename T::Out* c0, i64 left,

@@ -36,6 +36,12 @@ __device__ inline void tma_load(u32 to, const TensorMap& map, u32 barrier, int x
         : "memory");
 }
 
+/* Has L2 load the same box. Allowed before a kernel that writes it has ended: L2 holds what that writes, too. */
+__device__ inline void tma_prefetch(const TensorMap& map, int x, int y, int z) {
+    asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global [%0, {%1, %2, %3}];" ::"l"(&map), "r"(x), "r"(y), "r"(z)
+                 : "memory");
+}
+
 /* Multicast: to the same address, and the same mbarrier, of every block of the cluster whose bit is set in `blocks`. */
 __device__ inline void tma_load_multicast(u16 blocks, u32 to, const TensorMap& map, u32 barrier, int x, int y, int z) {
     asm volatile(

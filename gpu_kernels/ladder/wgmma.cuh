@@ -74,6 +74,14 @@ __device__ inline void wgmma_wait() {
                      "%30,%31}, %32, %33, acc, 1, 1, %35, %36; }" \
                      : ACC16(0), ACC16(16) \
                      : "l"(a), "l"(b), "r"(accumulate), "n"(!k_major(LA)), "n"(!k_major(LB))); \
+    } \
+    template <Layout LA, Layout LB> \
+    __device__ inline void wgmma_##type(float (&d)[8], u64 a, u64 b, int accumulate) { \
+        asm volatile("{ .reg .pred acc; setp.ne.b32 acc, %10, 0;" \
+                     "  wgmma.mma_async.sync.aligned.m64n16k16.f32." #type "." #type " {%0,%1,%2,%3,%4,%5,%6,%7}," \
+                     "  %8, %9, acc, 1, 1, %11, %12; }" \
+                     : ACC4(0), ACC4(4) \
+                     : "l"(a), "l"(b), "r"(accumulate), "n"(!k_major(LA)), "n"(!k_major(LB))); \
     }
 WGMMA_16BIT(bf16)
 WGMMA_16BIT(f16)
@@ -177,6 +185,12 @@ __device__ inline void shared_store_pair(u32 to, float x, float y) {
 }
 __device__ inline void shared_store_pair(u32 to, int x, int y) {
     asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(to), "r"(x), "r"(y) : "memory");
+}
+__device__ inline void shared_store(u32 to, float x) {
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(x) : "memory");
+}
+__device__ inline void shared_store(u32 to, int x) {
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(x) : "memory");
 }
 /* Four matrices of 8 x 8 elements of 16 bits; lane 8 * i + r has the address of row r of matrix i. */
 __device__ inline void store_matrices(u32 to, const u32 (&pairs)[4]) {

@@ -68,6 +68,13 @@ struct Panels {
         }
     }
 
+    /* The rows of A of a panel to L2. */
+    __device__ __forceinline__ static void prefetch_a(const PanelSource& source, int n) {
+        load_tile<Mma::A, BLOCK_M>(0, source.row, n * Mma::K, [&](u32, int x, int y) {
+            tma_prefetch(source.map_a, x, y, source.product_a);
+        });
+    }
+
     /* The wgmma of a panel are issued before those of the panel before it are waited for, so that the tensor cores are
      * not idle between panels. */
     __device__ __forceinline__ static void multiply(int panels, u32 group, Pipeline& pipeline, Acc (&acc)[BN / 2]) {

@@ -111,7 +111,7 @@ def _cluster_entry(block):
 
 
 def _cluster_entries():
-    return sorted({_cluster_entry(block) for row in CLUSTER_ROWS for block in row.tensor_blocks})
+    return sorted({_cluster_entry(block) for row in CLUSTER_ROWS for block in row.tensor_blocks + row.skinny_blocks})
 
 
 def _check_tiles(rows, products, tile_rows, tile_columns, panels):
@@ -150,7 +150,7 @@ def test_blocks(row, listed):
 def test_clusters(row, processors, listed):
     """Every block that a rung may choose, with as many parts as its tiles are split in."""
     for block in row.tensor_blocks:
-        alone = replace(row, tensor_blocks=(replace(block, least=0),))
+        alone = replace(row, tensor_blocks=(replace(block, least=0),), skinny_blocks=())
         for (m, n, k), products in itertools.product(SHAPES, (1, 3)):
             if k == 0:
                 continue
@@ -169,3 +169,23 @@ def test_clusters(row, processors, listed):
             if choice.parts > 1:
                 assert set(rows[:, 8].tolist()) == {choice.parts}
                 assert Counter(rows[:, 7].tolist()) == dict.fromkeys(range(choice.parts), choice.tiles)
+
+
+@pytest.mark.parametrize("row", [row for row in CLUSTER_ROWS if row.skinny_blocks], ids=lambda row: row.name)
+@pytest.mark.parametrize("processors", [20, 132])
+def test_skinny_blocks(row, processors, listed):
+    """Each of them computes one part of a tile, and all are chosen by some shape."""
+    alone, chosen = replace(row, tensor_blocks=()), set()
+    longs, layouts = (5, 200, 600, 1400, 2000, 3000, 5000), ("K_MAJOR", "MN_MAJOR")
+    for short, long, k, layout in itertools.product((1, 16, 17, 64), longs, (1, 300, 4100), layouts):
+        for m, n in ((short, long), (long, short)):
+            choice = tensor.choose(alone, m, n, k, 1, processors, (layout, layout))
+            block = choice.block
+            chosen.add(block)
+            schedule = gemm_blocks.fields(row.types, choice.tiles, choice.panels, 0, choice.grid, tensor.GROUP)
+            rows = listed(_cluster_entry(block), choice.grid, m, n, k, schedule)
+            assert Counter(rows[:, 0].tolist()) == dict.fromkeys(range(choice.grid), 1)
+            _check_tiles(rows, 1, -(-m // block.bm), -(-n // block.bn), choice.panels)
+            assert choice.parts == block.split <= choice.panels
+            assert choice.parts == 1 or choice.grid <= processors // 2
+    assert chosen == set(row.skinny_blocks)

@@ -373,6 +373,10 @@ class TestSixteenBitC:
         (300, 400, 2051),
         (2100, 1112, 472),
         (2100, 1096, 640),
+        (16, 200, 2104),  # a short side: a tile split among 8 blocks, 4, 2, and not
+        (1500, 33, 1160),
+        (64, 3000, 1032),
+        (4600, 9, 328),
     )
 
     @staticmethod

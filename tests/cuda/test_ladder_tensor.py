@@ -101,6 +101,88 @@ class TestMachineCode:
         assert code.count("USETMAXREG") == (2 if block.threads > 128 else 0)
 
 
+SKINNY = [
+    pytest.param(row, block, *pair, narrow, id=f"{row.name}-{block.bm}x{block.bn}x{block.split}-{'-'.join(pair)}")
+    for row in ROWS
+    for i, block in enumerate(row.skinny_blocks)
+    for pair, narrow in ((("K_MAJOR", "K_MAJOR"), i % 2 == 0), (("MN_MAJOR", "MN_MAJOR"), i % 2 == 1))
+    if min(block.bm, block.bn) % 64 == 0 or pair[0] == "K_MAJOR"
+    if row.name == "bf16_best" or block.split == 2
+]
+
+
+@pytest.fixture(scope="module")
+def skinny():
+    """Compiled in parallel before the first test."""
+    machine.compile_all(
+        (row.source, ladder_table.entry(row, a, b, block, narrow=narrow), "90a", "ladder")
+        for row, block, a, b, narrow in (x.values for x in SKINNY)
+    )
+
+
+@needs_compiler
+@pytest.mark.usefixtures("skinny")
+class TestSkinnyBlocks:
+    """skinny_gemm.cuh, for K-major operands and for operands that the tensor cores transpose."""
+
+    @pytest.mark.parametrize(("row", "block", "a", "b", "narrow"), SKINNY)
+    def test_machine_code(self, row, block, a, b, narrow):
+        code = machine.compiled(row.source, ladder_table.entry(row, a, b, block, narrow=narrow), "90a", "ladder")
+        assert code.count("LDL", "STL") == 0
+        issued = [x for x in code.instructions if x.name.startswith("HGMMA")]
+        assert all(x.text.startswith(f"HGMMA.64x{min(block.bm, block.bn)}x16.F32") for x in issued)
+        for letter in "AB":
+            assert {f".tnsp{letter}" in x.text for x in issued} == {a == "MN_MAJOR"}
+        loop = code.hot_loop("HGMMA")
+        assert sum(x.name.startswith("HGMMA") for x in loop) == 4
+        assert sum(x.name.startswith("WARPGROUP.DEPBAR") for x in loop) <= 2
+        assert code.count("UTMALDG.3D") > 0
+        assert code.count("UTMAPF.L2.3D") > 0
+        assert (code.count("UBLKCP") > 0) == (block.split > 1)
+        shared = code.shared_bytes + ladder_table.dynamic_shared_bytes(row, a, b, block)
+        assert block.skinny * shared <= 228 << 10
+        assert block.skinny * block.threads * -(-code.registers // 8) * 8 <= 1 << 16
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "layouts", "tile", "parts"),
+    [
+        (64, 4096, 4096, "KK", (64, 128), 2),
+        (64, 4096, 4096, "KM", (64, 128), 2),
+        (4096, 64, 4096, "KM", (128, 64), 2),
+        (16, 4096, 4096, "KM", (16, 128), 2),
+        (16, 4096, 4096, "MM", (64, 128), 2),  # boxes along a short side are 64 wide
+        (4096, 16, 4096, "KM", (128, 64), 2),
+        (4096, 16, 4096, "KK", (128, 16), 2),
+        (64, 2048, 2048, "KM", (64, 128), 4),
+        (17, 1024, 8192, "KM", (64, 128), 8),
+        (64, 11008, 4096, "KM", (64, 128), 1),
+    ],
+)
+def test_skinny_tiles(m, n, k, layouts, tile, parts):
+    names = tuple({"K": "K_MAJOR", "M": "MN_MAJOR"}[x] for x in layouts)
+    choice = gemm_tensor.choose(ladder_table.BY_NAME["bf16_best"], m, n, k, 1, 132, names)
+    assert ((choice.block.bm, choice.block.bn), choice.parts, bool(choice.block.skinny)) == (tile, parts, True)
+    assert choice.grid == choice.tiles * parts
+    assert not gemm_tensor.choose(ladder_table.BY_NAME["bf16_best"], m, n, k, 2, 132, names).block.skinny
+
+
+def test_maps_of_a_skinny_block(monkeypatch):
+    """Boxes of 16 rows of a K-major operand; of the other one 64 along its rows, two for a panel."""
+    maps = []
+    monkeypatch.setattr(
+        tensor_maps, "tensor_map", lambda *given: (maps.append(given), np.zeros(1, tensor_maps.TENSOR_MAP))[1]
+    )
+    row, layouts = ladder_table.BY_NAME["bf16_best"], ("K_MAJOR", "MN_MAJOR")
+    given = {"a": 4096, "b": 8192, "c": 1 << 20, "m": 16, "n": 4096, "k": 4096, "lda": 4096, "ldb": 4096, "ldc": 4096}
+    words = np.array([given.get(name, 0) for name in gemm_launches.FIELDS], np.int64)
+    gemm = Argument(words, tuple(Slot(i, which) for i, which in ((0, A), (1, B), (3, C))))
+    choice = gemm_tensor.choose(row, 16, 4096, 4096, 1, 132, layouts)
+    packed, scratch, _ = gemm_tensor.arguments(choice, row, layouts, 1, gemm, 4)
+    assert (packed, scratch) == ([], 0)
+    assert [x[4] for x in maps] == [(64, 16), (64, 64)]
+
+
 @needs_compiler
 @pytest.mark.usefixtures("everything")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -278,6 +360,23 @@ def test_bytes_of_a_small_product_are_estimated_too(row):
         (8192, 8192, 8192, True),  # at the power limit
         (1634, 502, 757, True),  # rows that cuBLAS reads element by element
         (655, 1668, 260, False),
+        (64, 4096, 4096, True),  # a short side, about half as many blocks as multiprocessors
+        (16, 4096, 4096, True),
+        (4096, 64, 4096, True),
+        (48, 1024, 8192, True),
+        (64, 2048, 2048, True),
+        (64, 2560, 2560, True),
+        (64, 1024, 1024, True),
+        (64, 4096, 11008, True),
+        (64, 2048, 5120, True),
+        (64, 1280, 5120, False),
+        (64, 2048, 8192, False),
+        (64, 4096, 14336, False),
+        (64, 5120, 5120, False),
+        (64, 11008, 4096, False),
+        (64, 64, 16384, False),
+        (16, 4100, 4096, False),
+        (16, 4096, 128, False),
     ],
 )
 def test_matmul_leaves_to_cublas_what_is_not_estimated_to_be_faster(m, n, k, taken):

@@ -9,6 +9,7 @@ estimates, gemm_random8_h200.json and gemm_random64_h200.json).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -81,9 +82,17 @@ _SHORT_US, _MARGIN = 7.0, 1.1
 rows has to be the shorter one, as both are off by a tenth where products are short."""
 
 
+_SKINNY_BYTES = {2: (93e6, 14e6), 4: (22e6, 6e6), 8: (20e6, 20e6)}
+"""Bytes of operands and C up to which skinny_gemm.cuh is ahead of cuBLAS, by the blocks that a tile is split among: for
+launches of at least so many blocks, and for those of fewer."""
+_SKINNY_BLOCKS, _SKINNY_LEAST_BLOCKS, _SKINNY_LEAST_K = 48, 32, 256
+
+
 @lru_cache(4096)
 def takes(types: str, m: int, n: int, k: int) -> bool:
     """Whether the best rung of these types is estimated to be as fast as cuBLAS for a row-major product."""
+    if types != "f32" and _takes_skinny(m, n, k):
+        return True
     if min(m, n) < LEAST_MN:
         return False
     if types == "f32" and _whole_vectors(m, n, k):
@@ -97,7 +106,20 @@ def takes(types: str, m: int, n: int, k: int) -> bool:
     # At the power limit both are as fast, and the rung measured 0.99 to 1.05 times cuBLAS; short products 1.04 to 1.4,
     # as consecutive launches of the rung overlap; others 0.5 to 1.1 times.
     whole_lines = not (n % _LINE or k % _LINE)
-    return whole_lines and (m * n * k >= _POWER_LIMITED or _tensor_choice(m, n, k).us <= _SHORT_US)
+    return whole_lines and (m * n * k >= _POWER_LIMITED or _tensor_choice(m, n, k, skinny=False).us <= _SHORT_US)
+
+
+def _takes_skinny(m: int, n: int, k: int) -> bool:
+    """Whether a C with a short side is computed by blocks that fill between a quarter and half of the device, and rows
+    of the operands are whole lines. The rung measured 1.0 to 1.9 times cuBLAS there, and down to 0.8 elsewhere
+    (benchmarks/results/gemm_skinny_h200.json)."""
+    if min(m, n) > 64 or k < _SKINNY_LEAST_K or k % _LINE or n % (_LINE if m <= n else _ALIGNED):
+        return False
+    choice = _tensor_choice(m, n, k)
+    if not choice.block.skinny or choice.block.split == 1 or choice.grid < _SKINNY_LEAST_BLOCKS:
+        return False
+    most = _SKINNY_BYTES[choice.block.split][choice.grid < _SKINNY_BLOCKS]
+    return 2 * (m * k + k * n + m * n) <= most
 
 
 def _whole_vectors(m: int, n: int, k: int) -> bool:
@@ -126,7 +148,7 @@ def unaligned_us(m: int, n: int, k: int) -> float:
     """Estimated time of ``f16_best`` and ``bf16_best`` with copies of the operands whose rows are not aligned."""
     copies = [elements for elements, length in ((m * k, k), (k * n, n)) if length % _ALIGNED]
     edges = 1.13e-6 * m * n * (n % _ALIGNED != 0)
-    return 1.06 * _tensor_choice(m, n, k).us + 2.8 * len(copies) + 0.75e-6 * sum(copies) + edges
+    return 1.06 * _tensor_choice(m, n, k, skinny=False).us + 2.8 * len(copies) + 0.75e-6 * sum(copies) + edges
 
 
 def cublas_unaligned_us(m: int, n: int, k: int) -> float:
@@ -134,5 +156,8 @@ def cublas_unaligned_us(m: int, n: int, k: int) -> float:
     return (_CUBLAS_ODD if n % 2 or k % 2 else _CUBLAS_EVEN).us(m, n, k)
 
 
-def _tensor_choice(m: int, n: int, k: int) -> tensor.Choice:
-    return tensor.choose(ladder_table.BY_NAME["bf16_best"], m, n, k, 1, PROCESSORS)
+def _tensor_choice(m: int, n: int, k: int, *, skinny: bool = True) -> tensor.Choice:
+    """That of the rungs of 16 bits, with the blocks of skinny_gemm.cuh or, as the other constants were fitted,
+    without."""
+    row = ladder_table.BY_NAME["bf16_best"]
+    return tensor.choose(row if skinny else replace(row, skinny_blocks=()), m, n, k, 1, PROCESSORS)

@@ -53,7 +53,7 @@ def _function(
 ):
     """The compiled kernel of a template instance, as CuPy launches it; ``device`` is the current one."""
     kernel = _kernel(name, layout_a, layout_b, device, block, fused_fixup, narrow).kernel
-    waits = isinstance(block, ladder_table.TensorBlock) and block.persistent  # wgmma_gemm.cuh
+    waits = isinstance(block, ladder_table.TensorBlock) and (block.persistent or block.skinny)
     return DependentKernel(kernel) if waits else kernel
 
 
@@ -244,7 +244,7 @@ def _tensor(
     its operands, launches before that one write their parts or copies. ``c_bytes`` is the size of an element of C."""
     device = current_device()
     processors = multiprocessors(device)
-    choice = tensor.choose(row, m, n, k, products, processors)
+    choice = tensor.choose(row, m, n, k, products, processors, (layout_a, layout_b))
     block, narrow = choice.block, c_bytes == 2
     function = _function(row.name, layout_a, layout_b, device, block, False, narrow)
     shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)

@@ -113,6 +113,13 @@ Memory and tensor cores are busy at the same time, but not all the time: both ti
 _CYCLES_PER_US, _LINE_CYCLES, _TWO_LINES_CYCLES = 1755, 2.05, 4.37
 """A multiprocessor receives a row of a panel, 128 bytes, in 2 cycles, and in 4.4 where it lies in two lines of L2."""
 
+SKINNY_ROWS = 128
+"""The long side of a tile of skinny_gemm.cuh."""
+
+SKINNY_US, SKINNY_BYTES_PER_US, SKINNY_PANEL_US = {1: 2.9, 2: 2.9, 4: 3.9, 8: 4.1}, 3.8e6, 0.24
+"""Of its launch, by the blocks that a tile is split among; the bytes of operands that it moves in a microsecond; the
+time in which a block receives a panel."""
+
 CLUSTERS = {1: 132, 2: 66, 4: 30, 8: 15}
 """Clusters of so many blocks that an H200 runs at a time (cuOccupancyMaxActiveClusters): a cluster stays within a
 graphics processing cluster, not all of whose multiprocessors are there."""
@@ -146,9 +153,18 @@ class Choice(NamedTuple):
         return self.parts // self.block.split
 
 
-def choose(row: Rung, m: int, n: int, k: int, products: int, processors: int) -> Choice:
+def choose(
+    row: Rung,
+    m: int,
+    n: int,
+    k: int,
+    products: int,
+    processors: int,
+    layouts: tuple[str, str] = ("K_MAJOR", "K_MAJOR"),
+) -> Choice:
     """The choice of the shortest time among the blocks of a rung; of equal ones that with most blocks. Products of a
-    batch are not split, so that all of them have the same bits."""
+    batch are not split, so that all of them have the same bits. By ``layouts`` only the short side of a skinny tile is
+    chosen, which does not change the bits either."""
     panels = -(-k // row.bk)
     if row.splits_operands:
         panels = 2 * max(1, -(-panels // 2))  # tf32x3.cu takes two at a time
@@ -172,7 +188,31 @@ def choose(row: Rung, m: int, n: int, k: int, products: int, processors: int) ->
                 if parts > block.split:
                     time += WORKSPACE_US + 4 * block.bm * block.bn / block.split**2 * parts / SLICE_BYTES_PER_US
                 choices.append(Choice(block, tiles, panels, parts, tiles * parts, time))
+    if products == 1:
+        choices += _skinny(row, m, n, k, moved, processors, layouts)
     return min(choices, key=lambda choice: (choice.us, -choice.grid))
+
+
+def _skinny(
+    row: Rung, m: int, n: int, k: int, moved: float, processors: int, layouts: tuple[str, str]
+) -> Iterator[Choice]:
+    """That of skinny_gemm.cuh, if one side of C is short: the most parts of a tile with which half of the
+    multiprocessors are left to the next launch."""
+    tiles, panels = -(-max(m, n) // SKINNY_ROWS), -(-k // row.bk)
+    splits = [x for x in SKINNY_US if x == 1 or (tiles * x <= processors // 2 and panels >= LEAST * x)]
+    for block in row.skinny_blocks:
+        if block.split == max(splits) and (block.bm, block.bn) == _skinny_tile(m, n, layouts):
+            loaded = -(-panels // block.split) * SKINNY_PANEL_US
+            time = SKINNY_US[block.split] + max(moved * BYTES_PER_US / SKINNY_BYTES_PER_US, loaded)
+            yield Choice(block, tiles, panels, block.split, tiles * block.split, time)
+
+
+def _skinny_tile(m: int, n: int, layouts: tuple[str, str]) -> tuple[int, int] | None:
+    """16 or 64 on the short side: the accelerator loads boxes of 64 along a short side that is adjacent in memory."""
+    if min(m, n) > 64:
+        return None
+    short = 16 if min(m, n) <= 16 and layouts[m > n] == "K_MAJOR" else 64
+    return (short, SKINNY_ROWS) if m <= n else (SKINNY_ROWS, short)
 
 
 def _overlapped(us: float, other_us: float) -> float:
