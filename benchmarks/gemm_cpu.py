@@ -230,7 +230,8 @@ def table(rows: list[dict]) -> list[str]:
         speeds, ratio = row["gflops"], ratios(row)
         cells = [f"{speeds[key]:.0f}" if (key := f"{side}/{t}") in speeds else "-" for t in counts for side in sides]
         cells += [f"{ratio[t]:.2f}" for t in counts]
-        cells += [f"{speeds['pysimd/2'] / speeds['pysimd/1']:.2f}"] * (2 in counts)
+        if 2 in counts:
+            cells.append(f"{speeds['pysimd/2'] / speeds['pysimd/1']:.2f}")
         lines.append([row["types"], f"{row['m']}, {row['k']}, {row['n']}", f"{row['peak']:.0f}", *cells])
     return record.table(headers, lines)
 
