@@ -154,9 +154,8 @@ static int64_t bytes_of_b(const pysimd_kernel *kernel)
     return least(most(pysimd_caches().l3 / 4, 1 << 20), 16 << 20);
 }
 
-/* The most rows of a block of A, which has many where K is short. A micro-panel of B goes down all of them, through rows
- * of C on a page each, of `row` bytes: as many as are in L2, or MOST_ROWS. 4096 x 64 x 4096 with 682 rows took 1.05
- * (float) and 1.07 times as long as with 84 (Zen 3), 1024 x 256 x 1024 as long. */
+/* The most rows of a block of A, for a short K: as many as rows of C, of `row` bytes, are in L2, or MOST_ROWS, for a
+ * tile of each is next. 4096 x 64 x 4096 with 682 rows took 1.05 (float) and 1.07 times as long as with 84 (Zen 3). */
 static int64_t rows_for_c(const pysimd_kernel *kernel, int64_t row)
 {
     enum { MOST_ROWS = 96 };
