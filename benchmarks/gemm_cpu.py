@@ -232,7 +232,7 @@ def table(rows: list[dict]) -> list[str]:
         cells += [f"{ratio[t]:.2f}" for t in counts]
         if 2 in counts:
             cells.append(f"{speeds['pysimd/2'] / speeds['pysimd/1']:.2f}")
-        lines.append([row["types"], f"{row['m']}, {row['k']}, {row['n']}", f"{row['peak']:.0f}", *cells])
+        lines.append([row["types"], f"{row['m']}, {row['k']}, {row['n']}", f"{row.get('peak', 0):.0f}", *cells])
     return record.table(headers, lines)
 
 
@@ -263,7 +263,9 @@ def main() -> None:
         rows = [row for row in json.loads(options.out.read_text())["rows"] if row["types"] not in options.types]
     for types in options.types:
         for shape in shapes(options.random, options.seed):
-            rows.append(measured(types, shape, tuple(options.threads), options.rounds, slow))
+            rows.append(
+                {"commit": machine["commit"]} | measured(types, shape, tuple(options.threads), options.rounds, slow)
+            )
             record.progress(types, *shape, rows[-1]["gflops"])
         rows.sort(key=lambda row: TYPES.index(row["types"]))
         if options.out:  # what is there, if the time does not suffice for all types

@@ -28,13 +28,23 @@ def machine(document: dict[str, Any]) -> list[str]:
         f"{found['device']}, {found['cores']} core{'s' * (found['cores'] > 1)}; NumPy {found['numpy']} on "
         f"{found['numpy_blas'][0]}{torch}; {found['date']}, commit {found['commit']}. GFLOP/s (GOP/s of integers) on "
         "one thread, the best of interleaved rounds; in parentheses the ratio to the fastest of the others, and the "
-        "part of the multiply-adds of registers alone, the peak, in the same rounds."
+        "part of the multiply-adds of registers alone, the peak, in the same rounds." + older(document)
     )
+
+
+def older(document: dict[str, Any]) -> str:
+    """The types that were measured at another commit, where there are such."""
+    commits: dict[str, dict[str, None]] = {}
+    for row in document["rows"]:
+        if row.get("commit", document["machine"]["commit"]) != document["machine"]["commit"]:
+            commits.setdefault(row["commit"], {})[row["types"]] = None
+    return "".join(f" Of commit {commit}: {', '.join(types)}." for commit, types in commits.items())
 
 
 def cell(row: dict[str, Any], threads: int) -> str:
     speed = row["gflops"][f"pysimd/{threads}"]
-    return f"{speed:,.0f} ({gemm_cpu.ratios(row)[threads]:.2f}; {speed / row['peak']:.0%})".replace("%", " %")
+    part = f"; {speed / row['peak']:.0%}".replace("%", " %") if "peak" in row else ""
+    return f"{speed:,.0f} ({gemm_cpu.ratios(row)[threads]:.2f}{part})"
 
 
 def speeds(rows: list[dict[str, Any]]) -> list[str]:
@@ -47,7 +57,10 @@ def speeds(rows: list[dict[str, Any]]) -> list[str]:
 
 def peaks(rows: list[dict[str, Any]]) -> str:
     """The peaks, and what NumPy leaves of them: no product can be faster than NumPy's by more than that."""
-    best = {t: max(row["peak"] for row in rows if row["types"] == t) for t in gemm_cpu.TYPES}
+    best: dict[str, float] = {}
+    for row in rows:
+        best[row["types"]] = max(row.get("peak", 0), best.get(row["types"], 0))
+    best = {t: peak for t, peak in best.items() if peak}
     said = f"The highest peaks are {', '.join(f'{x:,.0f} in {t}' for t, x in best.items())}."
     for types in ("f32", "f64"):
         squares = [row for row in rows if row["types"] == types and row["m"] == row["k"] == row["n"] >= 256]
