@@ -3,28 +3,32 @@
 A case is a type and m, k, n: squares, shapes with a short side, and random ones. All sides multiply into a result that
 exists, in interleaved rounds of which the best counts. NumPy multiplies f32 and f64, and for narrow types float32
 copies of the operands that were made beforehand; PyTorch, where it is installed, bf16 (with a bf16 result) and int8
-(``torch._int_mm``). After the calls of libraries whose idle threads spin there is a pause. Two processes that multiply
+(``torch._int_mm``). The multiply-adds of a core alone, in registers, are a sample of each round too: the peak.
+After the calls of libraries whose idle threads spin there is a pause. Two processes that multiply
 on one thread each, at the same time, show what two threads can reach on this machine.
 
 ``python benchmarks/gemm_cpu.py --out benchmarks/results/gemm_cpu_amd.json``
 With ``--types f32 --resume`` a type is measured by itself: the other types of ``--out`` are kept.
+``taskset -c 2 python benchmarks/gemm_cpu.py --threads 1 --random 0 --out benchmarks/results/gemm_cpu_intel.json``
+measures one core.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import record
 
 import pysimd
 from pysimd import dtypes
-from pysimd.bench import blas
+from pysimd.bench import blas, cpu_peaks
 from pysimd.bench.data import random_array
 
 TYPES = ("f32", "f64", "bf16f32", "f16f32", "i8i32", "u8i8i32")
@@ -73,7 +77,8 @@ def numpy_run(a: np.ndarray, b: np.ndarray, threads: int) -> Run:
         np.matmul(a, b, out=out)
 
     def prepare():
-        blas_threads().limit(limits=threads)
+        if len(os.sched_getaffinity(0)) > 1:
+            blas_threads().limit(limits=threads)
 
     run.prepare = prepare
     return run
@@ -116,6 +121,15 @@ _controller = None
 # --- times ---
 
 
+@cache
+def peak_of(types: str) -> cpu_peaks.MultiplyAdds:
+    """The fastest multiply-adds that this processor has for a type, of all targets."""
+    targets = {k.target for k in pysimd.kernels("cpu", types=types, available=True)}
+    rows = [row for target in sorted(targets) if (row := cpu_peaks.index(target, types)) is not None]
+    found = [cpu_peaks.MultiplyAdds(row, SAMPLE_NS / 4) for row in rows]
+    return max(found, key=lambda x: x.rates(x.ns())["gflops"])
+
+
 def ns_of(run: Run, calls: int) -> float:
     start = time.perf_counter_ns()
     for _ in range(calls):
@@ -123,18 +137,21 @@ def ns_of(run: Run, calls: int) -> float:
     return (time.perf_counter_ns() - start) / calls
 
 
-def measured(types: str, shape: tuple[int, int, int], rounds: int, slow: set) -> dict:
-    """A row: GFLOP/s of each side on each number of threads. Sides that turn out to be slow are added to ``slow``."""
+def measured(types: str, shape: tuple[int, int, int], threads_of: tuple[int, ...], rounds: int, slow: set) -> dict:
+    """A row: GFLOP/s of the peak, and of each side on each number of threads. Sides that turn out to be slow are added
+    to ``slow``."""
     m, k, n = shape
     family, rng = dtypes.FAMILIES[types], np.random.default_rng(0)
     a, b = random_array(family.a, (m, k), rng), random_array(family.b, (k, n), rng)
     runs = {}
     for side, make in SIDES.items():
-        for threads in THREADS:
+        for threads in threads_of:
             if (side, types) not in slow and (run := make(a, b, threads)) is not None:
                 runs[side, threads] = run
-    best, calls = dict.fromkeys(runs, math.inf), {}
+    best, calls, peak = dict.fromkeys(runs, math.inf), {}, peak_of(types)
+    peak_ns = math.inf
     for _ in range(rounds):
+        peak_ns = min(peak_ns, peak.ns())
         for key, run in runs.items():
             getattr(run, "prepare", int)()
             if key not in calls:
@@ -151,6 +168,7 @@ def measured(types: str, shape: tuple[int, int, int], rounds: int, slow: set) ->
         "m": m,
         "k": k,
         "n": n,
+        "peak": round(peak.rates(peak_ns)["gflops"], 2),
         "gflops": {f"{side}/{threads}": round(flops / ns, 2) for (side, threads), ns in best.items()},
     }
 
@@ -184,11 +202,16 @@ def processes(size: int, count: int, seconds: float) -> float:
 # --- what the rows say ---
 
 
+def threads_in(rows: list[dict]) -> list[int]:
+    """The numbers of threads that rows have."""
+    return [t for t in THREADS if all(f"pysimd/{t}" in row["gflops"] for row in rows)]
+
+
 def ratios(row: dict) -> dict[int, float]:
     """pysimd over the fastest of the others, by threads."""
-    speeds = row["gflops"]
-    others = {t: [x for key, x in speeds.items() if key in (f"numpy/{t}", f"torch/{t}")] for t in THREADS}
-    return {t: speeds[f"pysimd/{t}"] / max(others[t]) for t in THREADS}
+    speeds, counts = row["gflops"], threads_in([row])
+    others = {t: [x for key, x in speeds.items() if key in (f"numpy/{t}", f"torch/{t}")] for t in counts}
+    return {t: speeds[f"pysimd/{t}"] / max(others[t]) for t in counts}
 
 
 def worst_first(rows: list[dict]) -> list[dict]:
@@ -197,16 +220,19 @@ def worst_first(rows: list[dict]) -> list[dict]:
 
 def table(rows: list[dict]) -> list[str]:
     """Lines of a Markdown table: a row for each case."""
+    counts = threads_in(rows)
     sides = [side for side in SIDES if any(f"{side}/1" in row["gflops"] for row in rows)]
-    headers = ["types", "m, k, n"]
-    headers += [f"{side}, {t} thread{'s' * (t > 1)}" for t in THREADS for side in sides]
-    headers += ["ratio, 1 thread", "ratio, 2 threads", "2 threads / 1"]
+    headers = ["types", "m, k, n", "peak"]
+    headers += [f"{side}, {t} thread{'s' * (t > 1)}" for t in counts for side in sides]
+    headers += [f"ratio, {t} thread{'s' * (t > 1)}" for t in counts] + ["2 threads / 1"] * (2 in counts)
     lines = []
     for row in rows:
         speeds, ratio = row["gflops"], ratios(row)
-        cells = [f"{speeds[key]:.0f}" if (key := f"{side}/{t}") in speeds else "-" for t in THREADS for side in sides]
-        cells += [f"{ratio[t]:.2f}" for t in THREADS] + [f"{speeds['pysimd/2'] / speeds['pysimd/1']:.2f}"]
-        lines.append([row["types"], f"{row['m']}, {row['k']}, {row['n']}", *cells])
+        cells = [f"{speeds[key]:.0f}" if (key := f"{side}/{t}") in speeds else "-" for t in counts for side in sides]
+        cells += [f"{ratio[t]:.2f}" for t in counts]
+        if 2 in counts:
+            cells.append(f"{speeds['pysimd/2'] / speeds['pysimd/1']:.2f}")
+        lines.append([row["types"], f"{row['m']}, {row['k']}, {row['n']}", f"{row.get('peak', 0):.0f}", *cells])
     return record.table(headers, lines)
 
 
@@ -215,6 +241,7 @@ def main() -> None:
     parser.add_argument("--types", nargs="+", choices=TYPES, default=TYPES)
     parser.add_argument("--random", type=int, default=2, metavar="N", help="random shapes of each type (2)")
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--threads", nargs="+", type=int, choices=THREADS, default=THREADS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--resume", action="store_true", help="keep the other types of --out")
     options = parser.parse_args()
@@ -227,21 +254,26 @@ def main() -> None:
         machine["torch"] = torch.__version__
     except ImportError:
         record.progress("PyTorch is not installed: it is not measured")
-    limit = [
-        {"size": size, "processes": [processes(size, count, 0.5) for count in (1, 2)]} for size in (256, 512, 1024)
-    ]
-    record.progress(limit)
+    limit = []
+    if 2 in options.threads:
+        limit = [{"size": n, "processes": [processes(n, count, 0.5) for count in (1, 2)]} for n in (256, 512, 1024)]
+        record.progress(limit)
     rows, slow = [], set()
     if options.resume and options.out and options.out.exists():
         rows = [row for row in json.loads(options.out.read_text())["rows"] if row["types"] not in options.types]
     for types in options.types:
         for shape in shapes(options.random, options.seed):
-            rows.append(measured(types, shape, options.rounds, slow))
+            rows.append(
+                {"commit": machine["commit"]} | measured(types, shape, tuple(options.threads), options.rounds, slow)
+            )
             record.progress(types, *shape, rows[-1]["gflops"])
-    rows.sort(key=lambda row: TYPES.index(row["types"]))
+        rows.sort(key=lambda row: TYPES.index(row["types"]))
+        if options.out:  # what is there, if the time does not suffice for all types
+            record.write(machine, options.out, **({"two_processes": limit} if limit else {}), rows=rows)
     for line in table(worst_first(rows)):
         record.progress(line)
-    record.write(machine, options.out, two_processes=limit, rows=rows)
+    if not options.out:
+        record.write(machine, None, **({"two_processes": limit} if limit else {}), rows=rows)
 
 
 if __name__ == "__main__":

@@ -5,13 +5,16 @@ from pathlib import Path
 FOLDERS = {"x86_64": "x86", "amd64": "x86", "aarch64": "arm", "arm64": "arm", "riscv64": "riscv"}
 """Machine, as Python and the system name it: the folder of its kernels."""
 
-_AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx2", "-mfma", "-mf16c"]
+# Loops begin with a cache line of code. The loop of the 6x16 tile has 240 bytes, and it ran 0.95 times as fast (Zen 3,
+# 1024 x 1024 x 1024) where the linker had put it over five lines instead of four.
+_LOOPS = ["-falign-loops=64"]
+_AVX512 = [*_LOOPS, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx2", "-mfma", "-mf16c"]
 # Arm's features by -mcpu, not by -march of a version of the architecture, which zig does not read.
 TARGETS = {  # target: (folder of its files, compiler flags)
     "generic": ("generic", []),
-    "sse": ("x86", []),
-    "avx": ("x86", ["-mavx"]),
-    "avx2": ("x86", ["-mavx2", "-mfma", "-mf16c"]),
+    "sse": ("x86", _LOOPS),
+    "avx": ("x86", [*_LOOPS, "-mavx"]),
+    "avx2": ("x86", [*_LOOPS, "-mavx2", "-mfma", "-mf16c"]),
     "avx512": ("x86", _AVX512),
     "avx512vnni": ("x86", [*_AVX512, "-mavx512vnni"]),
     "avx512bf16": ("x86", [*_AVX512, "-mavx512bf16"]),

@@ -284,7 +284,7 @@ INLINE const char *PASTE(VEC, registers_of)(const int REGISTERS, int64_t last, i
 }
 #undef FIRST
 
-enum { PASTE(VEC, MOST_TERMS) = 512, PASTE(VEC, NEAR_L1) = 64 << 10 }; /* k and bytes of A of in_registers */
+enum { PASTE(VEC, MOST_TERMS) = 512, PASTE(VEC, IN_L1) = 32 << 10 }; /* k and bytes of A of in_registers */
 
 /* k elements of x as registers take them, each widened once; the last vector is filled with zeros. */
 INLINE const V(wide) *PASTE(VEC, widened)(int64_t k, const V(elem_b) *x, V(wide) *buffer)
@@ -296,9 +296,9 @@ INLINE const V(wide) *PASTE(VEC, widened)(int64_t k, const V(elem_b) *x, V(wide)
     return buffer;
 }
 
-/* m elements of C, at least V(rows), of a matrix that is not much larger than L1: side_by_side took 1.05 to 1.6 times as
- * long in L1 and L2 (Zen 3). Down the columns the hardware's prefetch does not follow, so the next matrix is prefetched
- * into L2, at `ahead`, where it is further away (without: 0.8 to 1.5 times as long as side_by_side). */
+/* m elements of C, at least V(rows), of a matrix in L1, where side_by_side took 1.1 to 1.5 times as long (Zen 3). Down the
+ * columns the hardware's prefetch does not follow: from L2 and L3 128 x 128 float, 64 KiB, took 1.3 and 1.5 times as long
+ * as in_turn. So the next matrix is prefetched into L2, at `ahead`, where it is further away. */
 NOINLINE void PASTE(VEC, in_registers)(int64_t m, int64_t k, const V(elem_a) *a, int64_t cs_a, const V(elem_b) *x,
                                        V(elem_c) *c, int64_t rs_c, int flags, const char *ahead)
 {
@@ -362,25 +362,27 @@ NOINLINE void PASTE(VEC, side_by_side)(int64_t m, int64_t k, const V(elem_a) *a,
 
 enum { PASTE(VEC, MOST_IN_TURN) = 2 * PASTE(VEC, MOST), PASTE(VEC, TERMS) = 4 };
 
-/* Four terms of an accumulator of each of `count` registers of C: of columns of A at a distance of V(lanes). */
-INLINE void PASTE(VEC, add_columns)(int count, int64_t last, const V(elem_a) *a, int64_t cs_a, const V(elem_b) *x,
-                                    V(acc) *acc)
+/* Four terms of an accumulator of each of `count` registers of C: of columns of A at a distance of V(lanes). The
+ * accumulators are zero before if `first`. */
+INLINE void PASTE(VEC, add_columns)(const int first, int count, int64_t last, const V(elem_a) *a, int64_t cs_a,
+                                    const V(elem_b) *x, V(acc) *acc)
 {
     enum { TERMS = PASTE(VEC, TERMS) };
     V(vec) xp[TERMS];
     UNROLL for (int t = 0; t < TERMS; t++) xp[t] = V(broadcast_x)(x + t * V(lanes), V(depth));
     for (int j = 0; j < count; j++) {
         const V(elem_a) *aj = a + (j < count - 1 ? j * V(rows) : last);
-        V(acc) sum = acc[j];
+        V(acc) sum = first ? V(zero)() : acc[j];
         UNROLL for (int t = 0; t < TERMS; t++)
             sum = V(fma)(V(columns)(aj + t * V(lanes) * cs_a, cs_a, V(depth)), xp[t], sum);
         acc[j] = sum;
     }
 }
 
-/* As side_by_side, for larger matrices: four columns at a time, all of the same accumulators, which are then loaded and
- * stored a fourth as often: 1x512 by 512x512 float took 1.4 times less on a Zen 3, 1x1024 by 1024x1024 1.6 times less.
- * With 64 KiB of accumulators 4096x4096 took 1.2 times as long. Prefetching each column 512 bytes ahead changed nothing.
+/* As side_by_side, for matrices larger than L1 and at least four columns for each accumulator: four columns at a time, all
+ * of the same accumulators, which are then loaded and stored a fourth as often: 1x512 by 512x512 float took 1.4 times less
+ * on a Zen 3, 1x1024 by 1024x1024 1.6 times less. With 64 KiB of accumulators 4096x4096 took 1.2 times as long. Without
+ * gain: to prefetch each column 512 bytes ahead; eight columns at a time (0.95 to 1.05), which need 64 of them.
  * For matrices from 8 KiB on it took 1.0 to 1.4 times as long as side_by_side on a Xeon.
  * Blocks of fewer elements, whose accumulators stay in L1, took 1.1 to 2 times as long for matrices in L2 and L3 (Zen 3).
  */
@@ -392,10 +394,11 @@ NOINLINE void PASTE(VEC, in_turn)(int64_t m, int64_t k, const V(elem_a) *a, int6
     const int count = (int)((m + V(rows) - 1) / V(rows));
     const int64_t last = m - V(rows);
     for (int l = 0; l < ACCUMULATORS; l++)
-        for (int j = 0; j < count; j++) acc[l][j] = V(zero)();
-    for (; k >= TERMS * V(lanes); k -= TERMS * V(lanes), a += TERMS * V(lanes) * cs_a, x += TERMS * V(lanes))
+        PASTE(VEC, add_columns)(1, count, last, a + l * V(depth) * cs_a, cs_a, x + l * V(depth), acc[l]);
+    for (k -= TERMS * V(lanes), a += TERMS * V(lanes) * cs_a, x += TERMS * V(lanes); k >= TERMS * V(lanes);
+         k -= TERMS * V(lanes), a += TERMS * V(lanes) * cs_a, x += TERMS * V(lanes))
         for (int l = 0; l < ACCUMULATORS; l++)
-            PASTE(VEC, add_columns)(count, last, a + l * V(depth) * cs_a, cs_a, x + l * V(depth), acc[l]);
+            PASTE(VEC, add_columns)(0, count, last, a + l * V(depth) * cs_a, cs_a, x + l * V(depth), acc[l]);
     for (int l = 0; k > 0; l = (l + 1) % ACCUMULATORS, k -= V(depth), a += V(depth) * cs_a, x += V(depth)) {
         const int depth = k < V(depth) ? 1 : V(depth);
         const V(vec) xl = V(broadcast_x)(x, depth);
@@ -418,7 +421,7 @@ INLINE void PASTE(VEC, by_columns)(int64_t m, int64_t k, const V(elem_a) *a, int
         const int within = a + (k - 1) * cs_a + V(rows) <= end; /* what it loads past row m is not stored */
         found = within ? PASTE(VEC, columns_of)(0, 0, k, a, cs_a, x) : PASTE(VEC, columns_of)(1, (int)m, k, a, cs_a, x);
         PASTE(VEC, finish)(1, (int)m, &found, c, rs_c, flags);
-    } else if (m * k * (int64_t)sizeof *a <= PASTE(VEC, NEAR_L1) && k <= PASTE(VEC, MOST_TERMS)) {
+    } else if (m * k * (int64_t)sizeof *a <= PASTE(VEC, IN_L1) && k <= PASTE(VEC, MOST_TERMS)) {
         PASTE(VEC, in_registers)(m, k, a, cs_a, x, c, rs_c, flags, ahead);
     } else if (m <= 2 * V(rows) || k <= V(lanes)) { /* in registers; the last may overlap the one before it */
         for (; m > 0; m -= V(rows), a += V(rows), c += V(rows) * rs_c) {
@@ -430,7 +433,8 @@ INLINE void PASTE(VEC, by_columns)(int64_t m, int64_t k, const V(elem_a) *a, int
                 PASTE(VEC, finish)(1, V(rows), &found, c, rs_c, flags);
         }
     } else {
-        const int in_turn = k >= PASTE(VEC, TERMS) * V(lanes) && m * k * (int64_t)sizeof *a > 64 << 10;
+        const int in_turn = k >= PASTE(VEC, TERMS) * V(lanes) && m > 4 * V(rows) &&
+                            m * k * (int64_t)sizeof *a > PASTE(VEC, IN_L1);
         const int64_t most = (in_turn ? PASTE(VEC, MOST_IN_TURN) : PASTE(VEC, MOST)) * V(rows);
         while (m > 0) { /* the last block is not shorter than a register */
             const int64_t block = m <= most ? m : m < most + V(rows) ? most - V(rows) : most;

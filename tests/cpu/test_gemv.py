@@ -204,3 +204,16 @@ def test_a_batch_larger_than_the_caches_has_the_bits_of_its_products(types, rng)
     shared = np.ascontiguousarray(np.broadcast_to(b, (200, *b.shape))).reshape(-1, *b.shape[1:])
     result = pysimd.matmul(a, shared, threads=1)
     assert result.tobytes() == pysimd.matmul(a, b).tobytes() * 200
+
+
+@pytest.mark.parametrize("bytes_of_matrix", [32 << 10, 64 << 10, 160 << 10])
+def test_matrices_about_as_large_as_the_caches_have_the_bits_of_any_order(types, bytes_of_matrix, rng):
+    """Rows of one vector to those of all columns, a little below each size and above it, in a batch and alone."""
+    elements = bytes_of_matrix // dtypes.dtype_of(dtypes.FAMILIES[types].b).itemsize
+    for k in few([31, 32, 33, 40, 63, 64, 100, 129, 512], 4):
+        for n in (elements // k, elements // k + 1):
+            a, b = pair(rng, types, (3, 1, k), (3, k, n))
+            result = pysimd.matmul(a, b)
+            check(result, types, a, b)
+            assert pysimd.matmul(a, layouts.transposed(b)).tobytes() == result.tobytes(), (k, n)
+            assert pysimd.matmul(a[2], b[2]).tobytes() == result[2].tobytes(), (k, n)

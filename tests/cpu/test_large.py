@@ -258,3 +258,15 @@ except MemoryError:
         pytest.skip("the address sanitizer ends the process when an allocation fails")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == ["MemoryError", "True"]
+
+
+@pytest.mark.parametrize("types", sorted({k.types for k in KERNELS}))
+def test_few_terms_and_rows_of_c_that_exceed_the_caches(types, rng):
+    """Such products have blocks of few rows. They have the bits of their parts, on any number of threads."""
+    a, b = pair(rng, types, 223, 34, 6001)
+    result = pysimd.matmul(a, b)
+    check(result, types, a, b)
+    for threads in (1, 2, 3):
+        assert pysimd.matmul(a, b, threads=threads).tobytes() == result.tobytes()
+    parts = [pysimd.matmul(a[rows], b[:, :1500]) for rows in (slice(0, 90), slice(90, 223))]
+    assert np.concatenate(parts).tobytes() == np.ascontiguousarray(result[:, :1500]).tobytes()
