@@ -19,4 +19,6 @@
 #define MR 6
 #define NR 16
 #define K_UNROLL 1
+#define HALVES
+#define FIRST_STEP_SETS
 #include "../templates/outer.h"
