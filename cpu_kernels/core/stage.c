@@ -89,8 +89,9 @@ pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *
     return (pysimd_staged){to, bs, shape.rs, shape.cs};
 }
 
-/* Whether B's panels were made by AVX2, all products in one call: int8 that is interleaved in pairs of k, and floats that
- * are stored by columns. With a call of pysimd_pack_b for each, 16x16 int8 took 143 ns, and 126 like this (Zen 3). */
+/* Whether B's panels were made by AVX2, all products in one call: int8 that is interleaved in pairs of k, and floats
+ * that are stored by columns. With a call of pysimd_pack_b for each, 16x16 int8 took 143 ns, and 126 like this (Zen 3).
+ */
 static int stages_by_avx2(const pysimd_kernel *kernel, const pysimd_operand *b, char *to)
 {
 #ifdef __x86_64__

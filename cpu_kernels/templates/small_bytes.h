@@ -1,5 +1,5 @@
-/* small_bytes.h: the functions of core/small.h for int8 and uint8, products of 2 to 7 columns and K from 1 to 8, and of 8
- * to 16 columns and K from 1 to 16.
+/* small_bytes.h: the functions of core/small.h for int8 and uint8, products of 2 to 7 columns and K from 1 to 8, and of
+ * 8 to 16 columns and K from 1 to 16.
  *
  * A file sets PREFIX and ADD_PAIRS(acc, a, b), which adds pairs of int16 products to int32, and includes this file. B's
  * rows are interleaved in pairs of k and widened while they are loaded, eight k at a time, and stay in registers. A row
