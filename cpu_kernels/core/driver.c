@@ -220,6 +220,16 @@ static void tiles_of_packed_columns(const work *w, const pysimd_call *given, con
     }
 }
 
+/* Whether the row's function for small products has computed the products `s`. */
+static int is_small(const work *w, const pysimd_call *s)
+{
+    if (!w->kernel->small || s->n > PYSIMD_SMALL_COLUMNS || !(s->flags & PYSIMD_ZERO)) return 0;
+    pysimd_call from_arrays = *s;
+    const pysimd_product *p = w->product;
+    from_arrays.k = p->k, from_arrays.cs_a = p->cs_a, from_arrays.rs_b = p->rs_b;
+    return w->kernel->small(&from_arrays, p->cs_b);
+}
+
 /* `count` products along the innermost dimension of the batch. */
 static void multiply_row(const work *w, int64_t count, const char *a, const char *b, char *c, int64_t bs_a,
                          int64_t bs_b, int64_t bs_c)
@@ -245,6 +255,7 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
                      .bs_c = bs_c,
                      .rs_c = p->rs_c,
                      .flags = p->flags};
+    if (is_small(w, &s)) return;
     if (kernel->form == GEMV && bs_a && !in_l2(w, bytes_read(kernel, &s))) s.flags |= PYSIMD_AHEAD;
     const staging g = staging_of(w, count);
     if (!g.bytes_a && !g.bytes_b) {

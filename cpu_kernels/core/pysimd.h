@@ -35,7 +35,7 @@ enum { /* pysimd_call.flags */
     PYSIMD_AHEAD = 64, /* of GEMV: the batch is larger than L2, so the next product's A is worth a prefetch */
 };
 
-enum { PYSIMD_GEMV_COLUMNS = 4 };
+enum { PYSIMD_GEMV_COLUMNS = 4, PYSIMD_SMALL_COLUMNS = 16 };
 
 /* `batch` products of one shape, m <= mr and n <= nr (GEMV: any m, n <= PYSIMD_GEMV_COLUMNS): edge tiles are the kernel's
  * work, not its caller's. */
@@ -54,6 +54,10 @@ typedef struct {
 typedef void pysimd_run_fn(int64_t k, const void *a, int64_t rs_a, int64_t cs_a, const void *b, int64_t rs_b, void *c,
                            int64_t rs_c);
 typedef void pysimd_batch_fn(const pysimd_call *call);
+/* C = A B of a batch of small products straight from the arrays, without panels: k and the strides count the arrays'
+ * own values, and element (p, j) of B is at b[p*rs_b + j*cs_b]. The bits are those of the row's kernel. Returns 0,
+ * having written nothing, for products that it does not take. */
+typedef int pysimd_small_fn(const pysimd_call *call, int64_t cs_b);
 
 typedef enum { OUTER, INNER, GEMV } pysimd_form;
 
@@ -105,6 +109,7 @@ typedef struct {
     int column_step; /* tiles side by side have multiples of so many columns; 0: all but the last have nr */
     pysimd_run_fn *run; /* NULL: of another architecture than this build */
     pysimd_batch_fn *batch;
+    pysimd_small_fn *small; /* what is asked first, for products of at most PYSIMD_SMALL_COLUMNS; NULL: nothing */
 } pysimd_kernel;
 
 #endif

@@ -8,6 +8,8 @@
 
 #include <stdatomic.h>
 
+#include "small.h"
+
 #define KERNEL(NAME, ...)                                                                                              \
     extern pysimd_run_fn NAME;                                                                                         \
     extern pysimd_batch_fn NAME##_batch;
@@ -17,17 +19,21 @@
 #undef KERNEL_OF
 
 pysimd_kernel pysimd_kernels[] = {
+#define SMALL(FUNCTION) FUNCTION
 #define KERNEL_OF(CODE, NAME, ...) {.name = #NAME, .run = CODE, .batch = CODE##_batch, __VA_ARGS__},
 #define KERNEL(NAME, ...) KERNEL_OF(NAME, NAME, __VA_ARGS__)
 #include "../kernels.inc"
 #undef KERNEL
 #undef KERNEL_OF
+#undef SMALL
 #define OF_OTHER_ARCHITECTURES
+#define SMALL(FUNCTION) NULL
 #define KERNEL(NAME, ...) {.name = #NAME, __VA_ARGS__},
 #define KERNEL_OF(CODE, NAME, ...) KERNEL(NAME, __VA_ARGS__)
 #include "../kernels.inc"
 #undef KERNEL
 #undef KERNEL_OF
+#undef SMALL
 };
 const int pysimd_kernel_count = sizeof pysimd_kernels / sizeof *pysimd_kernels;
 

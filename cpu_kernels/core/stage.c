@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "interleave.h"
 #include "pack.h"
+#include "transpose.h"
 #include "widen.h"
 
 int64_t pysimd_staged_bytes_a(const pysimd_kernel *kernel, int64_t m, int64_t k)
@@ -87,6 +89,27 @@ pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *
     return (pysimd_staged){to, bs, shape.rs, shape.cs};
 }
 
+/* Whether B's panels were made by AVX2, all products in one call: int8 that is interleaved in pairs of k, and floats
+ * that are stored by columns. With a call of pysimd_pack_b for each, 16x16 int8 took 143 ns, and 126 like this (Zen 3).
+ */
+static int stages_by_avx2(const pysimd_kernel *kernel, const pysimd_operand *b, char *to)
+{
+#ifdef __x86_64__
+    const int64_t k = b->rows, n = b->cols;
+    if (kernel->form != OUTER || kernel->target < AVX2 || n < 8) return 0;
+    if (kernel->panel == WIDE && kernel->k_group == 2 && b->cs == 1) {
+        avx2_pair_bytes(b->count, k, n, b->from, b->bs, b->rs, to);
+        return 1;
+    }
+    if (kernel->panel == PLAIN && kernel->types == F32 && b->rs == 1 && k >= 8) {
+        avx2_transpose_each_f32(b->count, k, n, (const float *)b->from, b->bs, b->cs, (float *)to);
+        return 1;
+    }
+#endif
+    (void)kernel, (void)b, (void)to;
+    return 0;
+}
+
 pysimd_staged pysimd_stage_b(const pysimd_kernel *kernel, const pysimd_operand *b, char *to)
 {
     const int64_t k = b->rows, n = b->cols;
@@ -96,7 +119,9 @@ pysimd_staged pysimd_stage_b(const pysimd_kernel *kernel, const pysimd_operand *
     }
     const pysimd_panel_shape shape = pysimd_panel_of_b(kernel, k, n);
     const int size = pysimd_element_sizes[kernel->types].b;
+    const int64_t bs = shape.bytes / pysimd_sizes_in_kernel(kernel).b;
+    if (stages_by_avx2(kernel, b, to)) return (pysimd_staged){to, bs, shape.rs, 1};
     for (int64_t q = 0; q < b->count; q++)
         pysimd_pack_b(kernel, k, n, b->from + q * b->bs * size, b->rs, b->cs, to + q * shape.bytes);
-    return (pysimd_staged){to, shape.bytes / pysimd_sizes_in_kernel(kernel).b, shape.rs, 1};
+    return (pysimd_staged){to, bs, shape.rs, 1};
 }

@@ -54,7 +54,8 @@ enum { KEEPS_ROW = 0 };
 #endif
 
 /* One step of k: a row of B, and each element of a column of A, `ahead` elements past the pointers to its rows. */
-#define STEP(acc, ahead)                                                                                               \
+#define STEP(acc, ahead) STEP_BY(V(fma)(ai, row[j], acc[i][j]), acc, ahead)
+#define STEP_BY(VALUE, acc, ahead)                                                                                     \
     {                                                                                                                  \
         V(vec) row[NV_MAX];                                                                                            \
         UNROLL for (int j = 0; j < NV; j++) {                                                                          \
@@ -64,7 +65,7 @@ enum { KEEPS_ROW = 0 };
         }                                                                                                              \
         UNROLL for (int i = 0; i < M; i++) {                                                                           \
             const V(vec) ai = V(broadcast)(ROW(i) + (ahead));                                                          \
-            UNROLL for (int j = 0; j < NV; j++) acc[i][j] = V(fma)(ai, row[j], acc[i][j]);                             \
+            UNROLL for (int j = 0; j < NV; j++) acc[i][j] = VALUE;                                                     \
         }                                                                                                              \
         b += rs_b;                                                                                                     \
         if (prefetch_a) {                                                                                              \
@@ -102,6 +103,13 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
     const int adds = !(flags & (PYSIMD_ZERO | PYSIMD_CHAIN));
 
     int64_t p = k;
+#ifdef FIRST_STEP_SETS /* integers, whose sum does not depend on zeros */
+    if (k > 0 && !(flags & PYSIMD_CHAIN)) {
+        STEP_BY(V(product)(ai, row[j]), acc, 0)
+        ADVANCE(cs_a);
+        p--;
+    }
+#endif
     const int64_t next = fixed ? cs_a : K_GROUP;
     if (FEW_ACCUMULATORS && k >= LONG_K) {
         V(acc) odd[MR][NV_MAX];

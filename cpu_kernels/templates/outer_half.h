@@ -14,17 +14,18 @@ enum { HALF = LANES / 2 };
 /* The second row of the pair of row i. In an odd number of rows the last one is both, and is stored twice. */
 #define SECOND(i) ((i) + 1 < M ? (i) + 1 : (i))
 
-#define STEP_WITH_HALF                                                                                                 \
+#define STEP_WITH_HALF STEP_WITH_HALF_BY(V(fma))
+#define STEP_WITH_HALF_BY(FMA)                                                                                         \
     {                                                                                                                  \
         V(vec) row[NV_MAX];                                                                                            \
         UNROLL for (int j = 0; j < NV; j++) row[j] = V(load)(b + j * LANES * K_GROUP);                                 \
         const V(vec) twice = V(load_twice)(b + last * K_GROUP);                                                        \
         UNROLL for (int i = 0; i < M; i += 2) {                                                                        \
             const V(vec) x = V(broadcast)(ROW(i)), y = V(broadcast)(ROW(SECOND(i)));                                   \
-            UNROLL for (int j = 0; j < NV; j++) acc[i][j] = V(fma)(x, row[j], acc[i][j]);                              \
+            UNROLL for (int j = 0; j < NV; j++) acc[i][j] = FMA(x, row[j], acc[i][j]);                                 \
             if (i + 1 < M)                                                                                             \
-                UNROLL for (int j = 0; j < NV; j++) acc[i + 1][j] = V(fma)(y, row[j], acc[i + 1][j]);                  \
-            halves[i / 2] = V(fma)(V(blend)(x, y), twice, halves[i / 2]);                                              \
+                UNROLL for (int j = 0; j < NV; j++) acc[i + 1][j] = FMA(y, row[j], acc[i + 1][j]);                     \
+            halves[i / 2] = FMA(V(blend)(x, y), twice, halves[i / 2]);                                                 \
         }                                                                                                              \
         b += rs_b;                                                                                                     \
         ADVANCE(cs_a);                                                                                                 \
@@ -50,6 +51,14 @@ INLINE void tile_with_half(const int M, const int NV, int64_t last, int64_t k, c
     UNROLL for (int i = 0; i < M; i += 2)
         halves[i / 2] = chained ? V(load_c_halves)(c + i * rs_c + last, c + SECOND(i) * rs_c + last) : V(zero)();
 
+#ifdef FIRST_STEP_SETS
+#define SET(x, y, before) V(product)(x, y)
+    if (k > 0 && !chained) {
+        STEP_WITH_HALF_BY(SET)
+        k--;
+    }
+#undef SET
+#endif
     for (; k > 0; k--) STEP_WITH_HALF
 
     if (adds) { /* before the first store: the half may overlap */

@@ -11,6 +11,7 @@
  * idea      widen while packing, multiply and add pairs (vpmaddwd)
  * tried     vpmaddubsw on the bytes themselves: twice the rate and wrong, its 16-bit additions saturate
  *           widening in the kernel (vpmovsxbw): two shuffles per broadcast bind port 5
+ *           a 4x24 tile for 17 to 24 columns: no register for the third vector of a row of B
  */
 #include "vec_avx2.h"
 
@@ -19,4 +20,6 @@
 #define MR 6
 #define NR 16
 #define K_UNROLL 1
+#define HALVES
+#define FIRST_STEP_SETS
 #include "../templates/outer.h"

@@ -58,3 +58,8 @@ INLINE void block_f64(const double *from, int64_t step, double *to, int64_t row)
     }
 TRANSPOSE(f32, float, 8)
 TRANSPOSE(f64, double, 4)
+
+void avx2_transpose_each_f32(int64_t count, int64_t m, int64_t n, const float *from, int64_t bs, int64_t cs, float *to)
+{
+    for (int64_t q = 0; q < count; q++, from += bs, to += m * n) avx2_transpose_f32(m, n, from, cs, to, n);
+}

@@ -102,6 +102,7 @@ INLINE __m256i i16x16_load_masked(const int16_t *p, first_of m)
 }
 INLINE __m256i i16x16_broadcast(const int16_t *p) { return _mm256_set1_epi32(get_i32(p)); }
 INLINE i16x16_acc i16x16_add(i16x16_acc a, i16x16_acc b) { return a + b; }
+INLINE i16x16_acc i16x16_product(__m256i a, __m256i b) { return (i16x16_acc)_mm256_madd_epi16(a, b); }
 INLINE i16x16_acc i16x16_fma(__m256i a, __m256i b, i16x16_acc c)
 {
     return i16x16_add(c, (i16x16_acc)_mm256_madd_epi16(a, b));
@@ -122,3 +123,17 @@ INLINE void i16x16_stream(int32_t *p, i16x16_acc v)
     _mm_stream_si128((__m128i *)p + 1, _mm256_extracti128_si256((__m256i)v, 1));
 }
 INLINE i16x16_acc i16x16_broadcast_c(const void *p) { return (i16x16_acc)i16x16_broadcast(p); }
+
+INLINE __m256i i16x16_load_twice(const int16_t *p)
+{
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)p));
+}
+INLINE __m256i i16x16_blend(__m256i low, __m256i high) { return _mm256_blend_epi32(low, high, 0xf0); }
+INLINE i16x16_acc i16x16_load_c_halves(const int32_t *low, const int32_t *high)
+{
+    return (i16x16_acc)_mm256_loadu2_m128i((const __m128i *)high, (const __m128i *)low);
+}
+INLINE void i16x16_store_halves(int32_t *low, int32_t *high, i16x16_acc v)
+{
+    _mm256_storeu2_m128i((__m128i *)high, (__m128i *)low, (__m256i)v);
+}

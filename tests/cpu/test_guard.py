@@ -33,6 +33,11 @@ def test_matmul_stays_inside(types):
     finishes("matmul", types)
 
 
+@pytest.mark.parametrize("types", cpu_table.OFFERED)
+def test_small_products_stay_inside(types):
+    finishes("small", types)
+
+
 @pytest.mark.parametrize("name", [rung.name for rung in pysimd.rungs("cpu")])
 def test_rungs_stay_inside(name):
     finishes("rung", name)

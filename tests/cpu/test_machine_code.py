@@ -2,13 +2,17 @@
 nothing that its target does not have. A kernel broken on purpose is caught."""
 
 import ctypes
+import re
 import shutil
 import subprocess
+from collections import Counter
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
 import pysimd
+from pysimd import _cpu
 from pysimd.inspection import compiled, x86
 
 if x86.missing():
@@ -126,6 +130,46 @@ def test_batches_execute_what_their_target_has(kernel):
     assert machine_code.features(f"{machine_code.code_of(kernel.name)}_batch") <= allowed(kernel)
 
 
+@needs_symbols
+@pytest.mark.parametrize(("file", "target"), machine_code.SMALL.items())
+def test_small_products_execute_what_their_target_has(file, target):
+    kernel = next(k for k in KERNELS if k.target == target)
+    names = [name for name in machine_code.functions() if name.startswith((f"{file}:", f"{target}_small_"))]
+    assert len(names) > 4
+    for name in names:
+        assert machine_code.features(name) <= allowed(kernel), name
+
+
+COMPILER = re.search(rb"GCC: \([^)]*\) ([\d.]+)", Path(_cpu.__file__).read_bytes())
+LOOPS_OF_SMALL = {  # file:function: instructions of its loop
+    "small_bytes_avx2.c:i8_4x4": {"vpmaddwd": 4, "vpaddd": 2, "vpmovsxbw": 2},
+    "small_bytes_avx2.c:u8i8_4x4": {"vpmaddwd": 4, "vpaddd": 2, "vpmovsxbw": 1, "vpmovzxbw": 1},
+    "small_bytes_avx2.c:i8_8_8": {"vpmaddwd": 12, "vpshufd": 12},  # K of 8, and of 16 in two pieces
+    "small_bytes_avx512vnni.c:i8_4x4": {"vpdpwssd": 4, "vpmovsxbw": 2},
+    "small_avx2.c:f32_4x4_000": {"vfmadd": 8, "vpermilps": 8},
+    "small_avx2.c:f32_4x4_010": {"vfmadd": 8, "vpermilps": 8, "vunpck": 4, "vshufps": 4},
+    "small_avx2.c:bf16_4x4_000": {"vfmadd": 8, "vpermilps": 8, "vpshufb": 4, "vpslld": 2},
+    "small_avx2.c:f16_4x4_000": {"vfmadd": 8, "vpermilps": 8, "vcvtph2ps": 6},
+    "small_avx2.c:f32_8x8_000": {"vfmadd": 64, "vbroadcastss": 64},
+    "small_avx2.c:f32_8x8_010": {"vfmadd": 64, "vbroadcastss": 64, "vunpck": 8, "vshufps": 8},
+}
+
+
+@needs_symbols
+@pytest.mark.skipif(
+    COMPILER is None or not COMPILER[1].startswith(b"12."),
+    reason="counts are those of gcc 12",
+)
+@pytest.mark.parametrize("where", LOOPS_OF_SMALL)
+def test_loops_of_small_products(where):
+    code = machine_code.instructions(where)
+    names = Counter(x86.mnemonic(i).lower() for i in code)
+    for mnemonic, count in LOOPS_OF_SMALL[where].items():
+        assert sum(n for name, n in names.items() if name.startswith(mnemonic)) == count, (mnemonic, names)
+    on_stack = [str(i) for i in code if x86.vector_registers([i]) and re.search(r"\[r[sb]p", str(i))]
+    assert not on_stack, on_stack
+
+
 def test_kernels_do_use_their_target(kernel):
     """A kernel compiled with another target's flags would pass the tests above."""
     marks = {"sse": "SSE", "avx": "AVX", "avx2": "FMA", "avx512": "AVX512F"}
@@ -140,6 +184,7 @@ def test_everything_else_is_baseline():
     """The dispatcher runs before any feature has been checked. A measurement runs only where its kernels do."""
     prefixes = ("", "peak_", "widen_")
     of_targets = tuple(f"{prefix}{k.target}_" for k in KERNELS if k.target != "generic" for prefix in prefixes)
+    of_targets += tuple(f"{file}:" for file in machine_code.SMALL)
     names = [name for name in machine_code.functions() if not name.startswith(of_targets)]
     assert "pysimd_multiply" in names
     for name in names:

@@ -1,5 +1,5 @@
-"""``python guard_probe.py kernels TARGET``, ``matmul TYPES`` or ``rung NAME``: runs products on guarded
-memory, printing each before it starts; test_guard.py reads the last line if the process dies."""
+"""``python guard_probe.py kernels TARGET``, ``matmul TYPES``, ``small TYPES`` or ``rung NAME``: runs products on
+guarded memory, printing each before it starts; test_guard.py reads the last line if the process dies."""
 
 import itertools
 import sys
@@ -203,6 +203,34 @@ def views(types: str) -> None:
         assert (np.ascontiguousarray(others).view(np.uint8) == 0xFF).all(), "columns around out were written"
 
 
+def small(types: str) -> None:
+    """Every size that is computed straight from the arrays, dense, by columns, and as a part of longer rows."""
+    rng = np.random.default_rng(6)
+    family = dtypes.FAMILIES[types]
+    kinds = [dtypes.dtype_of(name) for name in (family.a, family.b, family.c)]
+    sizes = (1, 2, 3, 7, 8, 9, 16) if QUICK else range(1, 18)
+    for size, k, batch, place in itertools.product(sizes, sizes, (1, 2), PLACES):
+        say(types, f"{size} x {k} x {size}, batch {batch}", place)
+        one_matmul(types, (batch,), size, k, size, place, threads=1)
+        plain = random_operand(rng, kinds[0], (batch, size, k)), random_operand(rng, kinds[1], (batch, k, size))
+        views = [part_of_rows(memory, place, x, 3)[0] for memory, x in zip(MEMORY, plain, strict=False)]
+        out, others = part_of_rows(MEMORY[2], place, np.zeros((batch, size, size), kinds[2]), 3)
+        pysimd.matmul(*views, out=out)
+        check(out, types, *plain)
+        assert (np.ascontiguousarray(others).view(np.uint8) == 0xFF).all(), "columns around out were written"
+    for size, place, ways in itertools.product((4, 8), PLACES, itertools.product((False, True), repeat=2)):
+        say(types, f"{size} x {size}, by columns: {ways}", place)
+        plain = random_operand(rng, kinds[0], (2, size, size)), random_operand(rng, kinds[1], (2, size, size))
+        a, b = (
+            stored(x, place, memory, by_columns=way, backwards=False)
+            for x, memory, way in zip(plain, MEMORY, ways, strict=False)
+        )
+        out = getattr(MEMORY[2], place)(np.zeros((2, size, size), kinds[2]))
+        pysimd.matmul(a, b, out=out)
+        check(out, types, *plain)
+        assert MEMORY[2].untouched_around(out), "bytes around out were written"
+
+
 def rung(name: str) -> None:
     rng, sizes = np.random.default_rng(0), (1, 7, 17, 33)
     for m, n, k, place in itertools.product(sizes, sizes, (0, 1, 5, 600), PLACES):
@@ -222,5 +250,5 @@ def rung(name: str) -> None:
 
 
 if __name__ == "__main__":
-    {"kernels": kernels, "matmul": matmul, "rung": rung}[sys.argv[1]](sys.argv[2])
+    {"kernels": kernels, "matmul": matmul, "small": small, "rung": rung}[sys.argv[1]](sys.argv[2])
     say("done")

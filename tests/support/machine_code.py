@@ -9,6 +9,13 @@ from pathlib import Path
 from pysimd import _cpu
 from pysimd.inspection import x86
 
+SMALL = {
+    "small_avx2.c": "avx2",
+    "small_bytes_avx2.c": "avx2",
+    "small_bytes_avx512vnni.c": "avx512vnni",
+}
+"""Files with functions for small products, and their targets."""
+
 
 @cache
 def functions() -> dict[str, tuple[int, bytes]]:

@@ -1,0 +1,86 @@
+"""Small products that are computed straight from the arrays (core/small.h): every size and layout, and the bits of
+other routes. Guard pages are in guard_probe.py, ``small``; the machine code is in test_machine_code.py."""
+
+import itertools
+
+import layouts
+import numpy as np
+import pytest
+from cases import QUICK, few
+from reference import check, pair, random_result
+
+import pysimd
+from pysimd import dtypes
+
+INTEGERS = ("i8i32", "u8i8i32")
+SIZES = (1, 2, 3, 5, 8, 9, 16, 17) if QUICK else range(1, 20)
+LAYOUTS = (
+    layouts.contiguous,
+    layouts.fortran,
+    layouts.sliced,
+    layouts.padded_rows,
+    layouts.negative,
+    layouts.misaligned,
+    layouts.same_rows,
+)
+
+
+@pytest.mark.parametrize("types", INTEGERS)
+@pytest.mark.parametrize("batch", [(), (1,), (4,)], ids=str)
+def test_integers_of_every_size_are_exact(types, batch, rng):
+    for m, k, n in itertools.product((1, 2, 4, 7, 8, 13), SIZES, SIZES):
+        a, b = pair(rng, types, (*batch, m, k), (*batch, k, n))
+        np.testing.assert_array_equal(pysimd.matmul(a, b), a.astype(np.int64) @ b.astype(np.int64), f"{m, k, n}")
+
+
+@pytest.mark.parametrize("types", INTEGERS)
+def test_extreme_integers_do_not_saturate(types):
+    """-128 * -128 and 255 * -128 in all terms: pairs of them exceed what is left of 16 bits."""
+    family = dtypes.FAMILIES[types]
+    of_a, of_b = np.iinfo(dtypes.dtype_of(family.a)), np.iinfo(dtypes.dtype_of(family.b))
+    for size, x, y in itertools.product(SIZES, (of_a.min, of_a.max), (of_b.min, of_b.max)):
+        a, b = np.full((2, size, size), x, of_a.dtype), np.full((2, size, size), y, of_b.dtype)
+        assert (pysimd.matmul(a, b) == size * x * y).all(), (size, x, y)
+
+
+@pytest.mark.parametrize("types", [t for t in dtypes.FAMILIES if t != "f16"])
+@pytest.mark.parametrize("size", [3, 4, 8, 12, 16, 20])
+def test_layouts_have_the_same_bits(types, size, rng):
+    """Those of A, B and the result: only some are read from the arrays."""
+    plain_a, plain_b = pair(rng, types, (5, size, size), (5, size, size))
+    right = pysimd.matmul(plain_a, plain_b)
+    check(right, types, plain_a, plain_b)
+    for of_a, of_b in itertools.product(few(LAYOUTS, 3), repeat=2):
+        a, b = of_a(plain_a), of_b(plain_b)
+        expected = right if (a == plain_a).all() and (b == plain_b).all() else pysimd.matmul(a.copy(), b.copy())
+        found = pysimd.matmul(a, b)
+        assert found.tobytes() == expected.tobytes(), (of_a.__name__, of_b.__name__)
+        wide = np.zeros((5, size, size + 3), right.dtype)
+        pysimd.matmul(a, b, out=wide[..., :size])
+        assert wide[..., :size].tobytes() == expected.tobytes(), (of_a.__name__, of_b.__name__, "out")
+        assert (wide[..., size:] == 0).all()
+
+
+@pytest.mark.parametrize("types", [t for t in dtypes.FAMILIES if t != "f16"])
+@pytest.mark.parametrize("size", [4, 8, 9])
+def test_routes_have_the_same_bits(types, size, rng):
+    """The kernel by name, a part of a batch, a shared operand, a large batch, and C += A B where C is zero."""
+    plain_a, plain_b = pair(rng, types, (300, size, size), (300, size, size))
+    right = pysimd.matmul(plain_a, plain_b, threads=1)
+    zeros = np.zeros_like(right)
+    for a, b in ((plain_a, plain_b), (layouts.fortran(plain_a), plain_b), (plain_a, layouts.fortran(plain_b))):
+        assert pysimd.matmul(a, b, threads=2).tobytes() == right.tobytes()
+        assert pysimd.matmul(a[7], b[7]).tobytes() == right[7].tobytes()
+        assert pysimd.matmul(a[3:4], b[3:4]).tobytes() == right[3:4].tobytes()
+        assert pysimd.matmul(a[5], b)[5].tobytes() == right[5].tobytes()
+        assert pysimd.matmul(a, b[5])[5].tobytes() == right[5].tobytes()
+        np.testing.assert_array_equal(pysimd.gemm(a, b, zeros, beta=1), right)
+    doubled = pysimd.gemm(plain_a[:3], plain_b[:3], right[:3], beta=1)
+    np.testing.assert_array_equal(doubled, right[:3] + right[:3])
+
+
+@pytest.mark.parametrize("types", INTEGERS)
+def test_sums_wrap(types, rng):
+    a, b = pair(rng, types, (3, 8, 8), (3, 8, 8))
+    c = random_result(rng, np.dtype(np.int32), (3, 8, 8))
+    check(pysimd.gemm(a, b, c, beta=1), types, a, b, c)
