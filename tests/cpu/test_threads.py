@@ -503,6 +503,26 @@ def test_the_gil_is_released(rng):
     assert during > 1, "the other thread stood still"
 
 
+@pytest.mark.parametrize("types", CPU.offered)
+@pytest.mark.parametrize(
+    "case",
+    [((), 128, 128, 128), ((2,), 136, 130, 144), ((3,), 64, 200, 192), ((), 132, 300, 77)],  # columns; rows; neither
+    ids=str,
+)
+def test_grids_of_parts_have_the_same_bits(types, case, rng):
+    """Small products that few threads divide by columns or by rows, added to C, with factors, transposed."""
+    a, b = pair(rng, types, *case)
+    one = pysimd.matmul(a, b, threads=1)
+    check(one, types, a, b)
+    c = random_operand(rng, one.dtype, one.shape)
+    turned = np.ascontiguousarray(b.swapaxes(-1, -2)).swapaxes(-1, -2)
+    scaled = pysimd.gemm(a, b, c, alpha=2, beta=-1, threads=1)
+    for threads in (2, 3, 4):
+        assert pysimd.matmul(a, b, threads=threads).tobytes() == one.tobytes()
+        assert pysimd.matmul(a, turned, threads=threads).tobytes() == one.tobytes()
+        assert pysimd.gemm(a, b, c, alpha=2, beta=-1, threads=threads).tobytes() == scaled.tobytes()
+
+
 def test_parts_of_products_stay_in_their_scratch_memory(rng):
     """Fewer products than threads, each divided by rows: a part's panels are smaller, and no more of them are packed
     together than there is memory for."""
