@@ -1,7 +1,8 @@
 """Make the figures of docs/ladder*.md and the charts from recorded results: ``python benchmarks/render_ladder.py``.
 
 Reads ladder_h200.json and ladder_counters_h200.json in benchmarks/results (made by ``python benchmarks/ladder.py
---types f32,f16f32,bf16f32 --out ...`` and the same with ``--counters``), and ladder_i8_h200.json (``--types i8i32``);
+--types f32,f16f32,bf16f32 --out ...`` and the same with ``--counters``), ladder_i8_h200.json (``--types i8i32``) and
+emulated_gemm_h200.json (``emulated_gemm.py``);
 writes ladder_h200.svg there, and in docs/ladder.md and docs/ladder_tensor_cores.md the text between markers such as
 ``bench:begin`` and ``bench:end`` and that between ``rung:NAME`` and ``/rung``, of the rungs that were recorded. Rungs
 that the ladder no longer has are left out.
@@ -25,6 +26,7 @@ PAGES = tuple(record.ROOT / "docs" / f"{name}.md" for name in ("ladder", "ladder
 SECTION_SIZE = 4096
 CHART_SIZES = (2048, 8192)
 CHARTS = {"f32": "ladder_h200.svg", "f16f32": "ladder_f16_h200.svg", "bf16f32": "ladder_bf16_h200.svg"}
+ROW_MAJOR = ", row-major B"
 STALLS = {
     "stall_memory": "for global memory",
     "stall_shared": "for shared memory",
@@ -67,7 +69,8 @@ def family(document, types: str) -> list[str]:
     return [f"{OPERANDS[types]}.{said}", "", *record.table(headers, lines), ""]
 
 
-def overview(document) -> str:
+def overview(document, counters: dict[str, Any]) -> str:
+    counted = f"commit {counters['machine']['commit']}"
     machine, rows = document["machine"], document["rows"]
     families = [family(document, types) for types in dict.fromkeys(row["types"] for row in rows)]
     wrong = [row["name"] for row in rows if not row["within_bound"]]
@@ -77,7 +80,7 @@ def overview(document) -> str:
             f"{machine['device']}, CUDA {record.cuda_version(machine)}, "
             f"NVRTC {'.'.join(map(str, machine['nvrtc']))}, CuPy {machine['cupy']}, cuBLAS {machine['cublas']} without "
             f"TF32; {machine['date']}, commit {machine['commit']}. TFLOP/s, m = n = k, medians of one run; the "
-            f"percentage is that at {max(row['size'] for row in rows)}. {held}.",
+            f"percentage is that at {max(row['size'] for row in rows)}. {held}. Counters below are of {counted}.",
             "",
             *itertools.chain(*families),
             *(f"![the ladder, {types}](../benchmarks/results/{name})\n" for types, name in CHARTS.items()),
@@ -139,6 +142,28 @@ def errors(document: dict[str, Any]) -> str:
     return "\n".join([said, "", *record.table(headers, lines)])
 
 
+def ozaki2(document: dict[str, Any]) -> str:
+    """The speeds and the errors of the rungs by int8 products, and of their peers, each compared in one run."""
+    machine, lines = document["machine"], []
+    columns = {"float32": ("ozaki2_f32", "tf32x3", "f32_best", "cuBLAS"), "float64": ("ozaki2_f64", "", "", "cuBLAS")}
+    for dtype, names in columns.items():
+        for size, rates in document["tflops"][dtype].items():
+            cells = [[f"{rates[f'{name}{end}']:.1f}" if name else "" for name in names] for end in ("", ROW_MAJOR)]
+            lines.append([dtype, size, *(" / ".join(filter(None, pair)) for pair in zip(*cells, strict=True))])
+    headers = ["", "size", "ozaki2", "`tf32x3`", "`f32_best`", "cuBLAS"]
+    said = (
+        f"{machine['device']}, cuBLAS {machine['cublas']}; {machine['date']}, commit {machine['commit']}. TFLOP/s, "
+        "medians of one run: both operands K-major / row-major."
+    )
+    errors = [
+        [name, *(f"{found[kind]['max']:,.2f}, {found[kind]['rms']:,.2f}" for kind in ("normal", "graded"))]
+        for name, found in document["errors_in_u"].items()
+    ]
+    about = "Errors in units of `u |A||B|`, u = 2^-24 or 2^-53, largest and root mean square (k = 4096; float64 1024):"
+    of_errors = record.table(["", "normal elements", "columns of A times 2^-10 to 2^10, rows of B divided"], errors)
+    return "\n".join([said, "", *record.table(headers, lines), "", about, "", *of_errors])
+
+
 def int8(document: dict[str, Any]) -> str:
     """The table of the int8 rungs, which were recorded in a run of their own."""
     machine = document["machine"]
@@ -150,8 +175,9 @@ def rendered(page: str) -> str:
     """A page with what was recorded of its parts."""
     document, counters = recorded(), record.read("ladder_counters_h200")
     parts = {
-        "bench": overview(document),
+        "bench": overview(document, counters),
         "int8": int8(record.read("ladder_i8_h200")),
+        "ozaki2": ozaki2(record.read("emulated_gemm_h200")),
         "tf32x3-error": errors(record.read("tf32x3_error_h200")),
     }
     for name, text in parts.items():

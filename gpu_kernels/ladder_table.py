@@ -120,9 +120,11 @@ class Rung:
         splits_operands: a first launch writes the two parts of each operand.
         packs_operands: aligned K-major operands are multiplied; a first launch packs others.
         pads_operands: a first launch copies operands whose rows TMA cannot read, and pads their rows.
+        remainders: operands are scaled to integers, and these multiplied by int8 products modulo so many coprime
+            numbers (remainders.cuh).
         narrow: type of result.cuh by which C is stored where it has the operands' 16-bit type; empty if it cannot.
         stores_by_tma: C is stored by TMA.
-        roundings: the error is at most ``(k + roundings) u |A| |B|``.
+        roundings: the error is at most ``(k + roundings) u |A| |B|``; None where the bound is one on norms of rows.
     """
 
     number: str
@@ -149,9 +151,10 @@ class Rung:
     splits_operands: bool = False
     packs_operands: bool = False
     pads_operands: bool = False
+    remainders: int = 0
     narrow: str = ""
     stores_by_tma: bool = False
-    roundings: int = 3
+    roundings: int | None = 3
     types: str = "f32"
     requires: str = "sm_75"
     entry: str = "{name}<{a}, {b}>"
@@ -168,7 +171,12 @@ class Rung:
     @property
     def panel_bytes(self) -> int:
         """Of one k of one row of a panel: both parts of split operands."""
-        return 8 if self.splits_operands else 1 if self.types == "i8i32" else 2
+        return 8 if self.splits_operands else 1 if self.remainders or self.types == "i8i32" else 2
+
+    @property
+    def copies_k_major(self) -> bool:
+        """Whether it multiplies K-major operands only: launches before write parts, remainders or copies."""
+        return bool(self.splits_operands or self.packs_operands or self.remainders)
 
     @property
     def loads(self) -> int:
@@ -177,6 +185,12 @@ class Rung:
 
 
 # fmt: off
+_INT8 = (
+    TensorBlock(128, 256, stages=4, threads=384, cluster=2, persistent=True, rate=1840, least=1 << 35),
+    TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=1840),
+    TensorBlock(128, 128, stages=6, threads=384, persistent=True, rate=1740),
+    TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=1840),
+)
 _SIXTEEN_BIT = (
     TensorBlock(128, 256, stages=4, threads=384, cluster=2, persistent=True, rate=920),
     TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=920),
@@ -303,13 +317,9 @@ RUNGS = (
          covers=(), entry="{name}<{bn}, {stages}, {cluster}>"),
     Rung("T10", "i8_wgmma", bm=128, bn=256, bk=128, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
          types="i8i32",
-         tensor_blocks=(TensorBlock(128, 256, stages=4, threads=384, cluster=2, persistent=True, rate=1840,
-                                    least=1 << 35),
-                        TensorBlock(128, 256, stages=4, threads=384, persistent=True, rate=1840),
-                        TensorBlock(128, 128, stages=6, threads=384, persistent=True, rate=1740),
-                        TensorBlock(128, 64, stages=8, threads=384, persistent=True, rate=1840),
-                        TensorBlock(128, 64, stages=8, threads=384, split=8, persistent=True, rate=1840),
-                        TensorBlock(128, 64, stages=8, threads=384, split=4, persistent=True, rate=1840)),
+         tensor_blocks=(*_INT8,
+                        *(TensorBlock(128, 64, stages=8, threads=384, split=split, persistent=True, rate=1840)
+                          for split in (8, 4))),
          split_k=True, packs_operands=True, stores_by_tma=True,
          new="int8: 32 k a wgmma; operands that are not K-major are packed first",
          covers=(), entry="{name}<{bn}, {stages}, {cluster}, {split}>"),
@@ -323,6 +333,14 @@ RUNGS = (
          types="i8i32", stages=4, line_pad=0, packs_operands=True,
          new="int8 by mma.sync, for devices without wgmma: 32 k an instruction",
          covers=(), wide_c=True, entry="{name}<{bk}, {stages}>"),
+    Rung("T13", "ozaki2_f32", bm=128, bn=256, bk=128, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
+         types="f32", tensor_blocks=_INT8, remainders=7, stores_by_tma=True, roundings=None,
+         new="Ozaki scheme II: f32 by 7 int8 products and the Chinese remainder theorem",
+         covers=(), entry="{name}<{bn}, {stages}, {cluster}, {split}>"),
+    Rung("T14", "ozaki2_f64", bm=128, bn=256, bk=128, tm=64, tn=256, lanes=128, threads=256, requires="sm_90a",
+         types="f64", tensor_blocks=_INT8, remainders=15, stores_by_tma=True, roundings=None,
+         new="f64 by 15 int8 products and the Chinese remainder theorem",
+         covers=(), entry="{name}<{bn}, {stages}, {cluster}, {split}>"),
 )
 # fmt: on
 BY_NAME = {row.name: row for row in RUNGS}
@@ -381,6 +399,12 @@ def fixup_entry(row: Rung, block: Block) -> str:
 def pack_entry(row: Rung, layout: str) -> str:
     """The template instance that writes the two parts, or the packed or padded copy, of an operand."""
     return f"{row.name}_{'split' if row.splits_operands else 'pack'}<{layout}>"
+
+
+def remainder_entries(row: Rung, layout: str) -> tuple[str, str, str]:
+    """The template instances that scale the rows of an operand and write their remainders, and that join the sums."""
+    count = row.remainders
+    return f"{row.name}_exponents<{layout}>", f"{row.name}_split<{layout}, {count}>", f"{row.name}_join<{count}>"
 
 
 def dynamic_shared_bytes(row: Rung, a: str, b: str, block: Block | TensorBlock | None = None) -> int:

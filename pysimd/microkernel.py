@@ -297,7 +297,8 @@ class Rung(_Named):
         lanes: 1, or the threads of a warp or more on tensor cores.
         threads: threads of a block; on the CPU the most that compute a product unless the call says how many.
         ratio: multiply-adds of a tm x tn tile per element read for it, for one step of k.
-        roundings: the error is at most ``(k + roundings) u |A| |B|``, with u the unit round-off of the accumulators.
+        roundings: the error is at most ``(k + roundings) u |A| |B|``, with u the unit round-off of the accumulators;
+            None where the bound is one on the norms of a row of A and a column of B, which ``source`` gives.
         requires: the features the device must have.
         available: whether it can run on this machine.
         unavailable_reason: why not, and what to do; empty if available.
@@ -319,7 +320,7 @@ class Rung(_Named):
     lanes: int
     threads: int
     ratio: Ratio
-    roundings: int
+    roundings: int | None
     requires: tuple[str, ...]
     available: bool
     unavailable_reason: str

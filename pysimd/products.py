@@ -142,7 +142,8 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out
         kernel: name of a kernel or of a rung of a ladder, or one of these objects, that computes the products. By
             default what is fastest for the shape: on a GPU the last rung for the types where it was measured faster
             than the alternatives, else what ``matmul`` takes. ``tf32x3`` computes float32 products on tensor cores,
-            with an error bound of its own (``Rung.roundings``).
+            with an error bound of its own (``Rung.roundings``), ``ozaki2_f32`` and ``ozaki2_f64`` with one on the norms
+            of rows and columns.
         threads: as for ``matmul``.
 
     Returns:

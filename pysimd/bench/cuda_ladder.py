@@ -19,8 +19,8 @@ from pysimd.bench.data import random_array
 from pysimd.errors import OptionError, UnavailableError
 from pysimd.microkernel import Rung
 
-TYPES = ("f32", "f16f32", "bf16f32", "i8i32")
-"""The families that are timed: they accumulate in f32, or int8 in int32."""
+TYPES = ("f32", "f16f32", "bf16f32", "i8i32", "f64")
+"""The families that are timed: they accumulate in f32, int8 in int32, f64 in f64."""
 
 CUBLAS, CUBLAS_NARROW, ROCBLAS = "cuBLAS", "cuBLAS, 16-bit C", "rocBLAS"
 
@@ -37,7 +37,7 @@ class Row:
     list without measurement.
 
     Attributes:
-        types: family; it accumulates in f32, or int8 in int32.
+        types: family; it accumulates in f32, int8 in int32, f64 in f64.
         size: m = n = k.
         tflops: 10^12 floating-point operations per second, two per multiply-add.
         percent_of_cublas: 100 * tflops / tflops of cuBLAS with a C of 32 bits at this size in the same run; on HIP of
@@ -45,7 +45,8 @@ class Row:
         percent_of_peak: 100 * tflops / tflops of independent multiply-adds in registers in the same run; None for rungs
             of other instructions (wgmma, bfloat16, int8), for cuBLAS on tensor cores, which chooses its own, and on
             HIP.
-        within_bound: whether the result kept ``(K + 3) u |A||B|`` against float64; int8 is exact.
+        within_bound: whether the result kept ``(K + 3) u |A||B|`` against float64, which for f64 may be off by as much
+            itself; int8 is exact.
     """
 
     number: str | None
@@ -115,7 +116,7 @@ def measure(
         sizes: m = n = k.
         seconds: time given to each rung and to cuBLAS at each size; three calls at least.
         say: called with lines of progress.
-        types: any of f32, f16f32, bf16f32, i8i32; on HIP f32.
+        types: any of f32, f16f32, bf16f32, i8i32, f64; on HIP f32.
         backend: ``cuda`` or ``hip``.
 
     Raises:
@@ -222,6 +223,8 @@ def _within_bound(calls: dict[str, Callable[[], Any]], types: str, a, b, out, na
     """Whether each call gives ``a @ b`` in ``out[0]``; ``CUBLAS_NARROW`` writes ``narrow_out[0]`` and rounds to it."""
     a, b = (dtypes.widened(x, np.float64) for x in (a, b))
     expected, bound = a @ b, (a.shape[-1] + 3) * dtypes.FAMILIES[types].roundoff * (abs(a) @ abs(b))
+    if types == "f64":
+        bound = 2 * bound  # the error of what it is compared with is in it
     rounding = abs(expected) * (2.0**-11 if types == "f16f32" else 2.0**-8)
     holds = {}
     for name, call in calls.items():
@@ -239,7 +242,7 @@ def _peer(name: str, types: str, a, b, out):
     """A function that has cuBLAS do ``out = a @ b``."""
     import cupy
 
-    if types == "f32":
+    if types in ("f32", "f64"):
         return partial(cupy.matmul, a, b, out=out)
     return gemm_ex(a, cupy.asfortranarray(b) if types == "i8i32" else b, out)
 

@@ -25,7 +25,7 @@ def instruction(row: ladder_table.Rung) -> str:
     """The multiply-add of a rung, as nvdisasm spells it (a prefix)."""
     if row.lanes == 1:
         return _OF_TYPES[row.types]
-    return ("I" if row.types == "i8i32" else "H") + ("GMMA" if row.tensor_blocks else "MMA")
+    return ("I" if row.remainders or row.types == "i8i32" else "H") + ("GMMA" if row.tensor_blocks else "MMA")
 
 
 def inspect(rung: Rung, target: str | None) -> Inspection:
@@ -62,7 +62,7 @@ def inspection(
         code.registers,
     )
     tm, tn = (block.mr, block.nr) if block else (row.tm, row.tn)
-    size = dtypes.dtype_of(dtypes.FAMILIES[row.types].a).itemsize
+    size = row.panel_bytes if row.remainders else dtypes.dtype_of(dtypes.FAMILIES[row.types].a).itemsize
     return Inspection(
         kernel=row.name,
         target=target,

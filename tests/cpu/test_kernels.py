@@ -262,6 +262,21 @@ class TestSpecialValues:
             a[1, m - 1, 4], b[2, 4, n - 1] = np.nan, np.inf
             check(pysimd.matmul(a, b, kernel=float_kernel), float_kernel.types, a, b)
 
+    def test_denormals(self, float_kernel):
+        """Operands, products and results below the normal range are kept, by every route, tile remainders included.
+        Those of bfloat16, which some instructions take as zero, are in test_bfloat16.py."""
+        if float_kernel.types == "bf16f32":
+            pytest.skip("bfloat16 has a test of its own")
+        denormal = {"f32": 2.0**-140, "f64": 2.0**-1060}.get(float_kernel.types, 2.0**-24)
+        for m, k, n in ((float_kernel.mr, 3, float_kernel.nr), (1, 5, 37), (33, 6, 1), (19, 7, 21), (70, 5, 150)):
+            a = np.full((2, m, k), denormal, float_kernel.a_dtype)
+            b = np.ones((2, k, n), float_kernel.b_dtype)
+            result = pysimd.matmul(a, b, kernel=float_kernel)
+            assert (result.astype(np.float64) == k * denormal).all(), (m, k, n)
+            result = pysimd.gemm(a, b / 2, result, alpha=2, beta=1, kernel=float_kernel)
+            if float_kernel.c_dtype != np.float16:  # there, half of the denormal is rounded
+                assert (result.astype(np.float64) == (2 * k) * denormal).all(), (m, k, n)
+
     @pytest.mark.parametrize("k", k_lengths())
     def test_integer_extremes(self, integer_kernel, k):
         """Every pair of extremes, constant: no sum may saturate or wrap at 16 bits."""

@@ -1,7 +1,6 @@
 """batched_tma.cu: what it takes, its results on the host and on a GPU, its machine code."""
 
 import ctypes
-import sys
 
 import cuda_arrays
 import cuda_machine_code as machine
@@ -39,7 +38,7 @@ def replace_address(host_map, address):
 @pytest.fixture
 def on_host_threads(monkeypatch, tmp_path):
     """Computes the product of host arrays with a tile's kernel, executed on the host."""
-    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module(memory=fake_cupy.HostMemory))
+    fake_cupy.install(monkeypatch, fake_cupy.module(memory=fake_cupy.HostMemory))
     monkeypatch.setattr(batched_tma, "current_device", lambda: 0)
     monkeypatch.setattr(batched_tma, "multiprocessors", lambda device: 2)
     monkeypatch.setattr(tensor_maps, "tensor_map", host_map)

@@ -1,7 +1,6 @@
 """Programmatic dependent launch: what the driver is given. No GPU."""
 
 import ctypes
-import sys
 from types import SimpleNamespace
 
 import fake_cupy
@@ -27,7 +26,7 @@ def launches(monkeypatch):
         found.calls.append((sizes, config.shared_bytes, config.stream, attributes, handle, words, extra))
         return found.status
 
-    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
+    fake_cupy.install(monkeypatch, fake_cupy.module())
     monkeypatch.setattr(driver, "function", lambda name: {"cuLaunchKernelEx": launch}[name])
     monkeypatch.setattr(dependent_launch, "_current_stream", lambda: lambda: SimpleNamespace(ptr=STREAM))
     dependent_launch._launch_kernel.cache_clear()

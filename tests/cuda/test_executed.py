@@ -1,7 +1,6 @@
 """CUDA kernels executed on the host: what the host code launches for a product, with the kernels' own code. Operands
 are small integers, so that results are equal in any order of summation. Needs neither a GPU nor NVRTC."""
 
-import sys
 from types import SimpleNamespace
 
 import fake_cupy
@@ -55,7 +54,7 @@ def run(monkeypatch, compiled):
     monkeypatch.setattr(cuda_ladder, "has_setmaxnreg", lambda device: False)
     monkeypatch.setattr(cuda_ladder, "multiprocessors", lambda device: 3)
     monkeypatch.setattr(cuda_device, "why_not", lambda *_: "")
-    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module(memory=fake_cupy.HostMemory))
+    fake_cupy.install(monkeypatch, fake_cupy.module(memory=fake_cupy.HostMemory))
     caches = [cuda_ladder._kernel, cuda_ladder._function, cuda_ladder._fixup_function, cuda_ladder._pack_function]
     caches += [gpu_memory._counters]
     for cached in caches:
@@ -122,7 +121,7 @@ class Words:
 
 @pytest.mark.parametrize(("types", "m", "n", "k"), [("f32", 5, 7, 9), ("f16", 3, 9, 5), ("i8i32", 9, 2, 4)])
 def test_small_products_of_any_shape(compiled, rng, monkeypatch, types, m, n, k):
-    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module(memory=fake_cupy.HostMemory))
+    fake_cupy.install(monkeypatch, fake_cupy.module(memory=fake_cupy.HostMemory))
     family = dtypes.FAMILIES[types]
     dtype, dtype_c = dtypes.dtype_of(family.a), dtypes.dtype_of(family.c)
     a, b = whole_numbers(rng, (41, m, k), dtype), whole_numbers(rng, (k, n), dtype)

@@ -1,7 +1,6 @@
 """Instances that are compiled in the background, and what computes a shape before there is one. Needs no GPU."""
 
 import contextlib
-import sys
 import threading
 import types
 
@@ -22,7 +21,7 @@ KEY = "batched.cu", "batched<F32, ...>", 0
 @pytest.fixture
 def cupy(monkeypatch):
     module = fake_cupy.module()
-    monkeypatch.setitem(sys.modules, "cupy", module)
+    fake_cupy.install(monkeypatch, module)
     return module
 
 

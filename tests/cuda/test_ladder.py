@@ -78,7 +78,7 @@ def check_result(roundings, result, a, b, c=None, alpha=1.0, beta=0.0):
 def check(request):
     """``check_result`` by what the rung under test promises."""
     rung = request.node.callspec.params.get("rung") if hasattr(request.node, "callspec") else None
-    return functools.partial(check_result, 3 if rung is None else rung.roundings)
+    return functools.partial(check_result, 3 if rung is None or rung.roundings is None else rung.roundings)
 
 
 @pytest.fixture
@@ -234,7 +234,7 @@ def test_special_values(rung, gpu_rng):
     for x, i, j, value in ((a, 3, 5, np.nan), (b, 7, 9, np.inf), (a, 60, 39, -np.inf)):
         x[i, j] = full((), value, rung.types)
     result, expected = rung(a, b), wide(a, np.float64) @ wide(b, np.float64)
-    if rung.name == "tf32x3":  # an infinity has no second part: it may come out as NaN
+    if rung.name in ("tf32x3", "ozaki2_f32"):  # an infinity has no parts: it may come out as NaN
         result[cupy.isinf(expected) & cupy.isnan(result)] = expected[cupy.isinf(expected) & cupy.isnan(result)]
     assert (cupy.isnan(result) == cupy.isnan(expected)).all()
     infinite = cupy.isinf(expected)

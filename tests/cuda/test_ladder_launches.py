@@ -4,7 +4,6 @@ and reads and writes the addresses that a launch passes. Needs neither CuPy nor 
 import ctypes
 import itertools
 import re
-import sys
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -111,7 +110,7 @@ def run(monkeypatch):
     monkeypatch.setattr(cuda_ladder, "multiprocessors", lambda device: 4)
     cupy = fake_cupy.module()
     cupy.empty = lambda shape, dtype: memory(shape)
-    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    fake_cupy.install(monkeypatch, cupy)
     gpu_memory._counters.cache_clear()
     Kernel.launched = []
 

@@ -21,7 +21,7 @@ from pysimd.errors import UnavailableError
 needs_compiler = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
 
 ROWS = [row for row in ladder_table.RUNGS if row.tensor_blocks]
-COPIED = [row for row in ROWS if row.splits_operands or row.packs_operands]
+COPIED = [row for row in ROWS if row.copies_k_major]
 LAYOUTS = ("K_MAJOR", "MN_MAJOR")
 
 
@@ -73,7 +73,7 @@ class TestMachineCode:
     def test_wgmma_of_a_panel_are_issued_together(self, row, block, a, b):
         """All wgmma of the loop, and at most two waits: the compiler adds one after each that it cannot prove safe."""
         code = compiled(row, block, a, b)
-        k, kind = {"tf32x3": (8, "F32"), "i8_wgmma": (32, "S8")}.get(row.name, (16, "F32"))
+        k, kind = {"tf32x3": (8, "F32")}.get(row.name, (32, "S8") if row.panel_bytes == 1 else (16, "F32"))
         name = "IGMMA" if kind == "S8" else "HGMMA"
         issued = [x for x in code.instructions if x.name.startswith(name)]
         assert issued
@@ -136,6 +136,21 @@ def test_bytes_are_transposed_by_permutes():
         assert code.count("LDL", "STL") == 0
         assert (sum(x.name == "PRMT" for x in code.instructions) >= 8) == (layout == "MN_MAJOR")
         assert code.count("STG.E.128") == 1
+
+
+@needs_compiler
+@pytest.mark.parametrize("row", [row for row in ROWS if row.remainders], ids=lambda row: row.name)
+def test_remainders_are_written_four_at_a_time_and_denormals_kept(row):
+    exponents, split, join = zip(*(ladder_table.remainder_entries(row, layout) for layout in LAYOUTS), strict=True)
+    for name in dict.fromkeys((*exponents, *split, *join)):
+        code = machine.compiled(row.source, name, "90a", "ladder")
+        assert code.count("LDL", "STL") == 0
+        assert not [
+            x.name for x in code.instructions if x.name.startswith(("F2F", "FFMA", "FMUL")) and ".FTZ" in x.name
+        ]
+        if name in split:
+            assert code.count("STG") == row.remainders  # words of four
+            assert not [x.name for x in code.instructions if x.name.startswith("STG.E.U")]
 
 
 @pytest.mark.parametrize(("m", "n", "ldc", "stored"), [(9, 64, 64, True), (9, 62, 64, False), (1, 17, 17, False)])

@@ -2,7 +2,6 @@
 
 import ctypes
 import itertools
-import sys
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -96,7 +95,7 @@ def gemm(monkeypatch):
     """``gemm`` by the library alone, on ``Memory``; the work that was done is returned too."""
     cupy = fake_cupy.module()
     cupy.empty = lambda shape, dtype: np.empty(shape, dtype).view(Memory)
-    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    fake_cupy.install(monkeypatch, cupy)
     monkeypatch.setattr(library, "_cublas", Cublas)
     monkeypatch.setattr(library, "_handle", lambda: 99)
     monkeypatch.setattr(library, "_copy", lambda to, source, nbytes: ctypes.memmove(to, source, nbytes))
@@ -234,7 +233,7 @@ def test_a_capture_is_refused(gemm, rng, monkeypatch):
     with pytest.raises(OptionError, match="does not let a graph capture"):
         work.plan.run(addresses_of((a, b, None, array(rng, 3, 5))))
     cupy = fake_cupy.module(capturing=True, stream=7)
-    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    fake_cupy.install(monkeypatch, cupy)
     with pytest.raises(OptionError, match="does not let a graph capture"):
         gemm(a, b)
     assert not cupy.events

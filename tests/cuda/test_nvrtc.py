@@ -1,8 +1,8 @@
 """What reaches the user when a kernel does not compile. CuPy is a fake; needs no GPU."""
 
-import sys
 from types import SimpleNamespace
 
+import fake_cupy
 import pytest
 
 import pysimd
@@ -34,7 +34,7 @@ class FakeModule:
 def module(monkeypatch):
     fake = type("Module", (FakeModule,), {})
     compiler = SimpleNamespace(CompileException=CompileException)
-    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(RawModule=fake, cuda=SimpleNamespace(compiler=compiler)))
+    fake_cupy.install(monkeypatch, SimpleNamespace(RawModule=fake, cuda=SimpleNamespace(compiler=compiler)))
     return fake
 
 

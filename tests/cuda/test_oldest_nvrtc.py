@@ -1,5 +1,5 @@
-"""The oldest NVRTC that is supported: the instances whose code it once put into local memory, and a rung that it once
-refused. The other tests read what the newest NVRTC makes. No GPU.
+"""The oldest NVRTC that is supported: every rung for row-major operands, instances whose code it once put into local
+memory, and a rung that it once refused. The other tests read what the newest NVRTC makes. No GPU.
 
 CI preloads NVRTC 13.0 and sets PYSIMD_TEST_NVRTC to its version; without that variable CuPy's own NVRTC is read."""
 
@@ -22,7 +22,20 @@ RUNGS = (
     ("wmma_naive", "MN_MAJOR", "K_MAJOR"),
 )
 KERNEL = "cuda_f16_outer_8x8"
+
+
+def of_rungs():
+    """What row-major operands take: the first block, and what makes remainders."""
+    for row in ladder_table.RUNGS:
+        entries = [ladder_table.entry(row, *ladder_table.row_major(row))]
+        if row.remainders:
+            entries += ladder_table.remainder_entries(row, "MN_MAJOR")
+        for entry in entries:
+            yield pytest.param(row.source, entry, "90a", "ladder", id=entry)
+
+
 WANTED = [
+    *of_rungs(),
     *(
         pytest.param(
             f"{name}.cu", ladder_table.entry(ladder_table.BY_NAME[name], a, b), 90, "ladder", id=f"{name}-{a}-{b}"

@@ -34,7 +34,7 @@ def cupy(monkeypatch):
     INSTANCES.wait()  # its thread imports CuPy for each compilation
     module = fake_cupy.module()
     module.ndarray = lambda shape, dtype: Array(C, shape, dtype=dtype)
-    monkeypatch.setitem(sys.modules, "cupy", module)
+    fake_cupy.install(monkeypatch, module)
     memory._counters.cache_clear()
     yield module
     memory._counters.cache_clear()
@@ -200,7 +200,7 @@ class TestScratchMemory:
     def test_a_captured_graph_owns_it(self, monkeypatch):
         """Allocated, set to zero and freed by nodes of the graph: each capture of one stream has its own."""
         module = fake_cupy.module(capturing=True, stream=1 << 30)
-        monkeypatch.setitem(sys.modules, "cupy", module)
+        fake_cupy.install(monkeypatch, module)
         kernel = Kernel()
         for _ in range(2):
             run(self.plan(kernel), A, B, 0, C)
@@ -218,14 +218,14 @@ class TestScratchMemory:
             raise RuntimeError("not supported")
 
         module.cuda.malloc_async = refuse
-        monkeypatch.setitem(sys.modules, "cupy", module)
+        fake_cupy.install(monkeypatch, module)
         with pytest.raises(memory.OptionError, match=r"needs 4096 bytes .* \(not supported\): capture products of"):
             run(self.plan(Kernel()), A, B, 0, C)
 
     @pytest.mark.parametrize("handle", [0, 1])
     def test_the_default_stream_captures_nothing(self, handle, monkeypatch):
         """And is not asked: CUDA refuses the question while another stream captures."""
-        monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module(capturing=True, stream=handle))
+        fake_cupy.install(monkeypatch, fake_cupy.module(capturing=True, stream=handle))
         assert not memory.capturing()
 
 

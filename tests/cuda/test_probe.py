@@ -1,9 +1,9 @@
 """Why CUDA is not available: every reason in words of its own. Needs neither CuPy nor a GPU."""
 
 import importlib.util
-import sys
 from types import SimpleNamespace
 
+import fake_cupy
 import pytest
 
 from pysimd.backends.gpu import cupy_probe
@@ -13,7 +13,7 @@ class CUDARuntimeError(RuntimeError):
     pass
 
 
-def fake_cupy(count=None, error=None, is_hip=False):
+def cupy_of(count=None, error=None, is_hip=False):
     """As much of CuPy as is asked: how many devices, or the error that asking gives."""
 
     def get_device_count():
@@ -27,14 +27,14 @@ def fake_cupy(count=None, error=None, is_hip=False):
 
 REASONS = {
     "missing": (None, "CuPy is not installed: pip install 'pysimd[cuda]'"),
-    "other build": (fake_cupy(1, is_hip=True), "CuPy is built for ROCm, not CUDA"),
+    "other build": (cupy_of(1, is_hip=True), "CuPy is built for ROCm, not CUDA"),
     "no driver": (
-        fake_cupy(error="cudaErrorInsufficientDriver: CUDA driver version is insufficient for CUDA runtime version"),
+        cupy_of(error="cudaErrorInsufficientDriver: CUDA driver version is insufficient for CUDA runtime version"),
         "no NVIDIA driver: install the driver",
     ),
-    "no device": (fake_cupy(error="cudaErrorNoDevice: no CUDA-capable device is detected"), "no NVIDIA device: cuda"),
-    "hidden": (fake_cupy(0), "no NVIDIA device is visible"),
-    "all there": (fake_cupy(1), ""),
+    "no device": (cupy_of(error="cudaErrorNoDevice: no CUDA-capable device is detected"), "no NVIDIA device: cuda"),
+    "hidden": (cupy_of(0), "no NVIDIA device is visible"),
+    "all there": (cupy_of(1), ""),
 }
 
 
@@ -43,7 +43,7 @@ def test_reason(case, monkeypatch):
     cupy, words = REASONS[case]
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: cupy)
     if cupy is not None:
-        monkeypatch.setitem(sys.modules, "cupy", cupy)
+        fake_cupy.install(monkeypatch, cupy)
     reason = cupy_probe.reason("cuda", want_hip=False)
     assert reason.startswith(words)
     assert bool(reason) == bool(words)

@@ -7,6 +7,7 @@ import shutil
 import sys
 from types import SimpleNamespace
 
+import fake_cupy
 import numpy as np
 import pytest
 from hip_machine_code import missing
@@ -25,7 +26,7 @@ class CUDARuntimeError(RuntimeError):
     pass
 
 
-def fake_cupy(count=1, error=None, is_hip=True, arch=b"gfx90a:sramecc+:xnack-"):
+def cupy_of(count=1, error=None, is_hip=True, arch=b"gfx90a:sramecc+:xnack-"):
     """As much of CuPy as is asked."""
 
     def get_device_count():
@@ -54,12 +55,12 @@ class Broken:
 REASONS = {
     "missing": (None, "hipcc", "CuPy is not installed: pip install 'pysimd[rocm]'"),
     "no ROCm": (Broken(), "hipcc", "CuPy is installed but does not import (libamdhip64.so.7: cannot open"),
-    "other build": (fake_cupy(is_hip=False), "hipcc", "CuPy is built for CUDA, not ROCm: uninstall it, then pip"),
-    "no device": (fake_cupy(error="hipErrorNoDevice: no ROCm-capable device"), "hipcc", "no AMD device: hipError"),
-    "hidden": (fake_cupy(0), "hipcc", "no AMD device is visible"),
-    "no hipcc": (fake_cupy(), None, "hipcc is not on PATH"),
-    "too old": (fake_cupy(arch=b"gfx803"), "hipcc", "AMD Instinct is gfx803: the kernels need gfx9, gfx10"),
-    "all there": (fake_cupy(), "hipcc", ""),
+    "other build": (cupy_of(is_hip=False), "hipcc", "CuPy is built for CUDA, not ROCm: uninstall it, then pip"),
+    "no device": (cupy_of(error="hipErrorNoDevice: no ROCm-capable device"), "hipcc", "no AMD device: hipError"),
+    "hidden": (cupy_of(0), "hipcc", "no AMD device is visible"),
+    "no hipcc": (cupy_of(), None, "hipcc is not on PATH"),
+    "too old": (cupy_of(arch=b"gfx803"), "hipcc", "AMD Instinct is gfx803: the kernels need gfx9, gfx10"),
+    "all there": (cupy_of(), "hipcc", ""),
 }
 
 
@@ -73,7 +74,7 @@ def seen(monkeypatch):
         if isinstance(cupy, Broken):
             monkeypatch.setattr(sys, "meta_path", [cupy, *sys.meta_path])
         elif cupy is not None:
-            monkeypatch.setitem(sys.modules, "cupy", cupy)
+            fake_cupy.install(monkeypatch, cupy)
         monkeypatch.setattr(shutil, "which", lambda name: hipcc)
         hip_device.backend.cache_clear()
         return HIP.backend()
@@ -97,7 +98,7 @@ def test_reasons_differ():
 
 
 def test_features_of_the_device(seen):
-    assert seen(fake_cupy(), "hipcc").features == ("gfx90a", "gfx900", "mfma")
+    assert seen(cupy_of(), "hipcc").features == ("gfx90a", "gfx900", "mfma")
     available = {k.name: k.unavailable_reason for k in inspect.unwrap(type(HIP).kernels)(HIP)}
     assert available["hip_f32_mfma_32x32"] == ""
     assert available["hip_f16f32_wmma_16x16"] == (

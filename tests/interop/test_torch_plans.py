@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib
-import sys
 import warnings
 from types import SimpleNamespace
 
@@ -70,7 +69,7 @@ def planner(monkeypatch):
     INSTANCES.wait()  # its thread imports CuPy for each compilation
     module = fake_cupy.module()
     module.ndarray, module.from_dlpack = fake_cupy.Array, _viewed
-    monkeypatch.setitem(sys.modules, "cupy", module)
+    fake_cupy.install(monkeypatch, module)
     monkeypatch.setattr(replay, "KNOWN", {})
     monkeypatch.setattr(replay, "_layouts", [])
     monkeypatch.setattr(replay.torch_tensors, "empty_function", lambda: _empty)

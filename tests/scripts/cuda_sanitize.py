@@ -1,9 +1,9 @@
 """Launches of every CUDA kernel for compute-sanitizer: ``PYTHONPATH=tests/support compute-sanitizer --tool TOOL
-python tests/scripts/cuda_sanitize.py [TYPES ...]``.
+python tests/scripts/cuda_sanitize.py [kernels] [TYPES ...]``.
 
-Shapes and layouts of the tests, fewer of them; with types families only ``matmul`` of these, by the instance that is
-compiled for each shape. Every array is an allocation of its own, so that memcheck sees the end
-of each; results are compared too. TOOL: memcheck, racecheck, initcheck, synccheck.
+Shapes and layouts of the tests, fewer of them; with ``kernels`` only the microkernels, with types families only
+``matmul`` of these, by the instance that is compiled for each shape. Every array is an allocation of its own, so that
+memcheck sees the end of each; results are compared too. TOOL: memcheck, racecheck, initcheck, synccheck.
 """
 
 import sys
@@ -29,6 +29,8 @@ SIZES = (
     (31, 17, 31),
     (32, 32, 32),
     (40, 9, 33),
+    (64, 32, 64),
+    (112, 36, 100),
 )
 LAYOUTS = (layouts.contiguous, layouts.transposed, layouts.negative, layouts.same_rows)
 
@@ -81,10 +83,12 @@ def matmuls(rng, offered) -> int:
 def main() -> None:
     cupy.cuda.set_allocator(None)
     rng = np.random.default_rng(0)
-    calls = 0 if sys.argv[1:] else kernels(rng)
-    if sys.argv[1:]:
+    chosen = sys.argv[1:]
+    types = [x for x in chosen if x != "kernels"]
+    calls = kernels(rng) if not chosen or "kernels" in chosen else 0
+    if types:
         INSTANCES.get = INSTANCES.now
-    products = matmuls(rng, sys.argv[1:] or CUDA.offered)
+    products = matmuls(rng, types if chosen else CUDA.offered)
     print(f"{calls} calls of kernels, {products} products, all within the bound", file=sys.stderr)
 
 

@@ -187,6 +187,7 @@ static inline int __dp4a(int a, int b, int c) {
     for (int i = 0; i < 4; ++i) c = (int)((u32)c + (u32)((signed char)(a >> 8 * i) * (signed char)(b >> 8 * i)));
     return c;
 }
+static inline u64 __umul64hi(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >> 64); }
 static inline u64 __cvta_generic_to_shared(const void* p) {
     return (u32)((const char*)p - host::shared_base + (1 << 30));
 }
@@ -304,6 +305,8 @@ static inline void cvt_rna_tf32_f32(const char*, u32& to, float x) {
     u32 b = host::bits<u32>(x);
     to = std::isfinite(x) ? (b + 0x1000) & ~0x1fffu : b;
 }
+static inline void cvt_f64_f32(const char*, double& to, float x) { to = x; }
+static inline void cvt_rn_f32_f64(const char*, float& to, double x) { to = (float)x; }
 static inline void cvt_rn_bf16_f32(const char*, u16& to, float x) { to = host::to_bf16(x); }
 
 /* Lane 8 s + i gives the address of row i of matrix s; lane l gets two elements of row (TRANSPOSED: column) l / 4. */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -111,3 +112,12 @@ def module(capturing: bool = False, stream: int = 0, memory: type[Memory] = Memo
         runtime=runtime,
     )
     return SimpleNamespace(cuda=cuda, events=events)
+
+
+def install(monkeypatch, module):
+    """``import cupy`` gives ``module`` until the end of the test. What compiles in the background ends first, for it
+    imports CuPy too."""
+    from pysimd.backends.cuda import implementation
+
+    implementation.INSTANCES.wait()
+    monkeypatch.setitem(sys.modules, "cupy", module)

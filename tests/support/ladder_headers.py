@@ -143,7 +143,7 @@ def counted_ratio(row: ladder_table.Rung, code: nvidia.Code) -> Fraction:
 
 
 def elements(loop: Inspection, row: ladder_table.Rung) -> int:
-    size = 4 if row.splits_operands else dtypes.dtype_of(dtypes.FAMILIES[row.types].a).itemsize
+    size = 1 if row.remainders else 4 if row.splits_operands else dtypes.dtype_of(dtypes.FAMILIES[row.types].a).itemsize
     return sum(x.load_bytes for x in loop.lines if LOAD in x.roles and x.memory == loop.tile_memory) // size
 
 
@@ -152,9 +152,9 @@ def per_k(row: ladder_table.Rung, code: nvidia.Code) -> str:
     loop = hot_loop(row, code)
     multiplied = [x for x in loop.lines if MULTIPLY_ADD in x.roles]
     loads = [x for x in loop.lines if LOAD in x.roles and x.memory == loop.tile_memory and x not in multiplied]
-    steps = Fraction(sum(x.macs for x in multiplied), row.macs * products(row))
+    steps = Fraction(sum(x.macs for x in multiplied), row.macs * (3 if row.splits_operands else 1))
     (name,) = {re.search(r"[HI]GMMA\.\w+|[HI]MMA\.\d+|HFMA2|IDP\.4A|FFMA", x.text)[0] for x in multiplied}
-    kind = "tf32" if row.splits_operands else ELEMENTS[row.types]
+    kind = "tf32" if row.splits_operands else "i8" if row.remainders else ELEMENTS[row.types]
     said = f"{len(multiplied) / steps} {name}, {elements(loop, row) / steps} {kind} from {loop.tile_memory} memory"
     if loads and (row.wide_c or row.lanes > 1):
         (load,) = {re.search(r"LDS\.128|LDSM|LDG", x.text)[0] for x in loads}
@@ -163,7 +163,7 @@ def per_k(row: ladder_table.Rung, code: nvidia.Code) -> str:
 
 
 def products(row: ladder_table.Rung) -> int:
-    return 3 if row.splits_operands else 1
+    return 3 if row.splits_operands else row.remainders or 1
 
 
 def ratio(row: ladder_table.Rung) -> str:

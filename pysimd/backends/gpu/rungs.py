@@ -43,6 +43,8 @@ def rung(row: ladder_table.Rung, implementation: Implementation, name: str, requ
 
 
 def _element_bytes(row: ladder_table.Rung) -> int:
+    if row.remainders:
+        return row.panel_bytes
     return dtypes.dtype_of(dtypes.FAMILIES[row.types].a).itemsize
 
 

@@ -13,7 +13,7 @@ from pysimd.backends.cuda import nvrtc
 from pysimd.backends.cuda.dependent_launch import DependentKernel
 from pysimd.backends.cuda.device import current_device, has_setmaxnreg, multiprocessors
 from pysimd.backends.cuda.dispatch import MOST_K
-from pysimd.backends.cuda.ladder import schedule, tensor
+from pysimd.backends.cuda.ladder import remainders, schedule, tensor
 from pysimd.backends.gpu import gemm_launches
 from pysimd.backends.gpu import rungs as gpu_rungs
 from pysimd.backends.gpu.launches import CallOperands
@@ -91,6 +91,12 @@ def _pack_function(name: str, layout: str, device: int):
     return DependentKernel(kernel) if row.pads_operands else kernel  # pad_rows.cuh waits
 
 
+@cache
+def _remainder_functions(name: str, layout: str, device: int) -> tuple:
+    row = ladder_table.BY_NAME[name]
+    return tuple(_compiled(row.source, x, device).kernel for x in ladder_table.remainder_entries(row, layout))
+
+
 def _compiled(source: str, entry: str, device: int):
     arch = "sm_90a" if has_setmaxnreg(device) else ""  # CuPy itself would ask for sm_90, which has no setmaxnreg
     return nvrtc.function(source, entry, "ladder", arch=arch)
@@ -128,7 +134,9 @@ def _work(row: ladder_table.Rung, product: Product) -> Work:
     if row.stages or row.blocks or row.tensor_blocks:
         a, b = _loadable(row, a, b, c0, c)
     launch = _packed if row.packs_operands else _plain
-    if row.tensor_blocks:
+    if row.remainders:
+        launch = partial(_by_remainders, product.alpha, product.beta)
+    elif row.tensor_blocks:
         launch = partial(_tensor, c.itemsize)
     elif row.blocks:
         launch = _persistent
@@ -153,7 +161,7 @@ def _loadable(row: ladder_table.Rung, a, b, c0, c):
     fits, copied = gemm_launches.copied_by_feeds, _other_major
     if row.loads_by_tma:
         fits, copied = tensor.along_rows, tensor.mn_major
-    elif row.splits_operands or row.packs_operands or row.pads_operands:
+    elif row.splits_operands or row.packs_operands or row.pads_operands or row.remainders:
         fits, copied = tensor.packable, tensor.padded
     elif row.tensor_blocks:
         fits, copied = tensor.mappable, tensor.padded
@@ -244,6 +252,35 @@ def _tensor(
     launches = _copy_launches(row, packed)
     launches.append(KernelLaunch(function, (choice.grid,), (block.threads,), arguments, shared))
     return _Part(launches, scratch, choice.clusters > 1)
+
+
+def _by_remainders(
+    alpha: float,
+    beta: float,
+    row: ladder_table.Rung,
+    m: int,
+    n: int,
+    k: int,
+    layout_a: str,
+    layout_b: str,
+    products: int,
+    gemm: Argument,
+) -> _Part:
+    """For each product, and each part of a long k: exponents and remainders of both operands, the int8
+    products as one batch, and C from their sums."""
+    device, launches = current_device(), []
+    most = 16 * multiprocessors(device)
+    numbers = Argument(remainders.moduli(row.remainders).view(np.int64))
+    for part in remainders.parts(row, (layout_a, layout_b), products, gemm, alpha, beta):
+        for x in part.operands:
+            exponents, split, _ = _remainder_functions(row.name, x.layout, device)
+            rows = x.rows if x.layout == "K_MAJOR" else -(-x.rows // 32)
+            launches.append(KernelLaunch(exponents, (min(rows, most),), (256,), (x.argument, numbers)))
+            launches.append(KernelLaunch(split, (min(x.tiles, most),), (256,), (x.argument, numbers)))
+        launches += _tensor(4, row, m, n, part.k, "K_MAJOR", "K_MAJOR", row.remainders, part.gemm).launches
+        join = _remainder_functions(row.name, "K_MAJOR", device)[2]
+        launches.append(KernelLaunch(join, (min(m * -(-n // 256), most),), (256,), (part.joined, numbers)))
+    return _Part(launches, remainders.Scratch(row.remainders, m, n, min(k, remainders.MOST_K)).nbytes)
 
 
 def _other_major(x, _which: int):

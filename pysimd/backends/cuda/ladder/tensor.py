@@ -190,7 +190,7 @@ def _panel_us(row: Rung, block: TensorBlock, n: int, k: int, processors: int) ->
 
 def _row_cycles(row: Rung, length: int) -> float:
     """Of rows of an operand of this length: copies have whole lines."""
-    copied = row.splits_operands or row.packs_operands or length * row.panel_bytes % tensor_maps.ALIGNMENT
+    copied = row.copies_k_major or length * row.panel_bytes % tensor_maps.ALIGNMENT
     return _LINE_CYCLES if copied or length * row.panel_bytes % LINE == 0 else _TWO_LINES_CYCLES
 
 
@@ -331,7 +331,8 @@ def arguments(
         else:
             box = _box(row, layout, box_rows)
             maps.append(_map_argument(_map(p, letter, layout, rows, products, box, row), slot))
-    schedule = gemm_blocks.fields(row.types, choice.tiles, choice.panels, 0, choice.grid, GROUP // block.cluster)
+    types = "i8i32" if row.remainders else row.types  # of the factors of partial tiles
+    schedule = gemm_blocks.fields(types, choice.tiles, choice.panels, 0, choice.grid, GROUP // block.cluster)
     workspace = [Slot(0, SCRATCH, offset), Slot(1, COUNTER, 4)] if choice.clusters > 1 else []
     offset += workspace_bytes(choice)
     gemm, maps = _with_map_c(gemm, tuple(maps), products, c_bytes) if row.stores_by_tma else (gemm, tuple(maps))
