@@ -265,7 +265,10 @@ static void *serve(void *argument)
 static void ask(worker *w, call *c)
 {
     atomic_store(&w->call, c);
-    if (!atomic_load(&w->asleep)) return;
+    if (!atomic_load(&w->asleep)) {
+        if (w->away.moved) place(w, is_shared(now_ns())); /* the caller may be on the worker's processor now */
+        return;
+    }
     pthread_mutex_lock(&w->mutex); /* it waits for the signal, or has seen the call */
     pthread_mutex_unlock(&w->mutex);
     place(w, is_shared(now_ns()));
