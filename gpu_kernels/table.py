@@ -258,6 +258,52 @@ TMA_TILES = (
 )
 """Tiles of 64, 80, 96 and 112 a side."""
 
+
+@dataclass(frozen=True)
+class MnTile:
+    """An instance of batched_tma_mn.cu.
+
+    Attributes:
+        tm, tn, warps, groups: as of ``TmaTile``.
+        stages: panels of a ring.
+        a_k_major, b_k_major: whether elements of the operand are adjacent along k, not along m or n.
+    """
+
+    source: ClassVar[str] = "batched_tma_mn.cu"
+    name: ClassVar[str] = "batched_tma_mn"
+    requires: ClassVar[str] = "sm_90a"
+    bk: ClassVar[int] = 8
+
+    tm: int
+    tn: int
+    warps: int
+    stages: int
+    groups: int
+    a_k_major: bool = False
+    b_k_major: bool = False
+
+    @property
+    def entry(self) -> str:
+        values = (getattr(self, x.name) for x in fields(self))
+        return f"{self.name}<MnTile<{', '.join(_cpp(x) if isinstance(x, bool) else str(x) for x in values)}>>"
+
+    bm, bn, products, threads = TmaTile.bm, TmaTile.bn, TmaTile.products, TmaTile.threads
+
+    @property
+    def dynamic_shared_bytes(self) -> int:
+        rows = self.bm + 4 * self.a_k_major + self.bn + 4 * self.b_k_major
+        return 4 * self.groups * self.stages * self.bk * rows * self.products
+
+
+MN_TILES = (
+    MnTile(8, 8, warps=2, stages=8, groups=3),
+    MnTile(10, 10, warps=2, stages=10, groups=2),
+    MnTile(12, 12, warps=2, stages=9, groups=2),
+    MnTile(7, 14, warps=4, stages=15, groups=2),
+    MnTile(8, 16, warps=4, stages=13, groups=2),
+)
+"""Tiles of 64, 80, 96, 112 and 128 a side, for any A and B but two that are row-major."""
+
 TMA_LEAST, TMA_MOST, TMA_LEAST_K = 60, 224, 32
 """m and n that batched_tma.cu takes, and the least k."""
 

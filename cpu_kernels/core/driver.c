@@ -189,11 +189,12 @@ static staging staging_of(const work *w, int64_t batch)
 }
 
 /* Whether B is packed for one tile at a time, because each is used once: so the packed columns stay in L1. */
-static int packs_tiles_of_b(const work *w, const staging *g, int64_t bs_b)
+static int packs_tiles_of_b(const work *w, const staging *g, int used_once)
 {
     const pysimd_kernel *kernel = w->kernel;
     const int floats = kernel->form == OUTER && kernel->panel == PLAIN && kernel->k_group == 1;
-    return floats && g->bytes_b && !g->bytes_a && bs_b && w->row1 - w->row0 <= kernel->mr && w->product->n > kernel->nr;
+    const int one_row = w->row1 - w->row0 <= kernel->mr;
+    return floats && g->bytes_b && !g->bytes_a && used_once && one_row && w->product->n > kernel->nr;
 }
 
 /* The products `given`, of one row of tiles: ten of 14 x 60 x 60 double took 0.77 times as long as with all of B packed
@@ -252,7 +253,7 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
     }
     pysimd_operand from_a = {.rows = m, .cols = p->k, .from = s.a, .bs = bs_a, .rs = p->rs_a, .cs = p->cs_a};
     pysimd_operand from_b = {.rows = p->k, .cols = p->n, .from = b, .bs = bs_b, .rs = p->rs_b, .cs = p->cs_b};
-    if (packs_tiles_of_b(w, &g, bs_b)) {
+    if (packs_tiles_of_b(w, &g, bs_b || count == 1)) {
         tiles_of_packed_columns(w, &s, &from_b, w->scratch);
         return;
     }
@@ -339,12 +340,27 @@ static void run_part(void *context, int thread, int64_t phase, int64_t part)
     run(&w);
 }
 
+/* Whether a large product has so short a K that its time is that of writing C. Here tiles follow one another along the
+ * rows of C, in gemm.c down its columns: 2000 x k x 2000 float took 0.5 to 0.7 times as long for k from 4 to 16, double
+ * 0.4 to 0.8, but for k = 32 as long and for 64 longer (Zen 3). B stays in L2; and there are rows for all threads. */
+static int is_shallow(const pysimd_kernel *kernel, const pysimd_product *p)
+{
+    enum { SHALLOW = 16, ROWS_A_THREAD = 4, MOST_STAGED = 1 << 20 };
+    if (p->k > SHALLOW || kernel->form != OUTER || kernel->k_tile || p->flags & PYSIMD_FACTORS || p->interrupted)
+        return 0;
+    if (p->m < ROWS_A_THREAD * (int64_t)kernel->mr * (p->threads > 1 ? p->threads : 1)) return 0;
+    if (pysimd_staged_bytes_b(kernel, p->k, p->n) > pysimd_caches().l2 / 2) return 0;
+    return pysimd_reads_a(kernel, p->k, p->rs_a, p->cs_a) ||
+           pysimd_staged_bytes_a(kernel, p->m, p->k) <= MOST_STAGED;
+}
+
 int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
 {
     int64_t batch = 1;
     for (int d = 0; d < product->ndim; d++) batch *= product->shape[d];
     if (batch == 0 || product->m == 0 || product->n == 0) return 0;
-    if (pysimd_gemm_takes(kernel, product->m, product->n, product->k)) return pysimd_gemm(kernel, product);
+    if (!is_shallow(kernel, product) && pysimd_gemm_takes(kernel, product->m, product->n, product->k))
+        return pysimd_gemm(kernel, product);
 
     int threads = product->threads;
     if (threads > PYSIMD_MAX_THREADS) threads = PYSIMD_MAX_THREADS;

@@ -14,8 +14,8 @@
  * took 0.9 times as long as with the loops above, 1024 x 1024 x 1024 int8 0.7 times. Blocks of B with fewer columns and more
  * blocks of k, so that C's rows stay in L2, took 1.03 to 1.06 times as long at 1024 and 2048.
  *
- * With few rows B is not packed: see strip. Of a batch, each thread computes whole products where that leaves few
- * threads idle; otherwise all threads compute some products together, as if they were one: see team.
+ * Products with few rows or columns take another route: strips.c. Of a batch, each thread computes whole products where
+ * that leaves few threads idle; otherwise all threads compute some products together, as if they were one: see team.
  *
  * K is divided into blocks by the kernel and K alone, and the blocks of an element of C are added in ascending order.
  * So the bits of the result do not depend on m, n, strides, the number of threads or the route.
@@ -41,6 +41,7 @@
 #include "scale.h"
 #include "split.h"
 #include "stage.h"
+#include "strips.h"
 #include "threads.h"
 
 enum {
@@ -59,22 +60,8 @@ enum {
     WORTH_TWO_THREADS = 1 << 21,  /* multiply-adds */
     WORTH_A_THREAD = 1 << 18,     /* multiply-adds of each, where there are so many */
     WORTH_A_PHASE = 1 << 22,      /* multiply-adds of each thread between two barriers, if there are so many */
-    STRIP_K = 8,                  /* rows of B that a strip of tiles reads at a time */
-    STRIP_PANELS = 64,            /* tiles of a strip, side by side */
-    STRIP_COLUMNS = 4096,         /* of C that a thread computes at a time: its accumulators stay in L2 */
 };
 static const int64_t MOST_MEMORY = 64 << 20; /* of the blocks of B of all teams */
-
-static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
-static int64_t most(int64_t x, int64_t y) { return x > y ? x : y; }
-static int64_t quotient(int64_t x, int64_t y) { return (x - 1) / y + 1; } /* rounded up; x >= 1 */
-static int64_t multiple(int64_t x, int64_t y) { return quotient(x, y) * y; }
-
-/* `total` in equal parts of at most `limit`, rounded up to a multiple of `unit`, which divides `limit`. */
-static int64_t equal_parts(int64_t total, int64_t limit, int64_t unit)
-{
-    return multiple(quotient(total, quotient(total, limit)), unit);
-}
 
 /* --- sizes of blocks --- */
 
@@ -99,12 +86,17 @@ static int64_t longest_block(const pysimd_kernel *kernel)
     return most(panel / row / step * step, SHORTEST);
 }
 
+int64_t pysimd_block_of_k(const pysimd_kernel *kernel, int64_t k)
+{
+    return equal_parts(k, longest_block(kernel), step_of_k(kernel));
+}
+
 typedef struct {
     const pysimd_kernel *kernel;
     const pysimd_product *product;
     pysimd_sizes size, packed; /* bytes of elements, in the arrays and in panels */
     int64_t batch;
-    int by_strips, a_in_place;
+    int a_in_place;
     int64_t kc, k_blocks;           /* columns of A in a block; blocks of K */
     int64_t panels, panel_bytes;    /* micro-panels of B: number in n columns, bytes of one of kc rows */
     int64_t block_panels, block_ks; /* what a block of B holds: micro-panels, blocks of k */
@@ -139,14 +131,6 @@ static int reads_a_in_place(const pysimd_kernel *kernel, const pysimd_product *q
     return panels <= FEW_PANELS || (panels <= SOME && !aliases(q->rs_a * pysimd_element_sizes[kernel->types].a));
 }
 
-/* Strips need a kernel that accumulates in one chain (PYSIMD_CHAIN), which the large tiles of outer.h do. */
-static int takes_strips(const pysimd_kernel *kernel, const pysimd_product *q)
-{
-    const int64_t tile = (int64_t)kernel->mr * kernel->nr * pysimd_element_sizes[kernel->types].c;
-    return kernel->dispatch == ANY_N && tile >= 256 && kernel->panel == PLAIN && kernel->k_group == 1 &&
-           pysimd_reads_b(kernel, q->rs_b, q->cs_b) && q->m <= 2 * kernel->mr && q->n >= 4 * kernel->nr;
-}
-
 /* Bytes of blocks of B that threads read at the same time. Tile registers read each panel once for 32 rows: from L2. */
 static int64_t bytes_of_b(const pysimd_kernel *kernel)
 {
@@ -160,15 +144,9 @@ static plan plan_of(const pysimd_kernel *kernel, const pysimd_product *product)
               .packed = pysimd_sizes_in_kernel(kernel), .batch = 1};
     for (int d = 0; d < product->ndim; d++) p.batch *= product->shape[d];
 
-    const int64_t longest = longest_block(kernel);
-    p.k_blocks = quotient(product->k, longest);
-    p.kc = equal_parts(product->k, longest, step_of_k(kernel));
+    p.k_blocks = quotient(product->k, longest_block(kernel));
+    p.kc = pysimd_block_of_k(kernel, product->k);
     p.panels = quotient(product->n, kernel->nr);
-    p.by_strips = takes_strips(kernel, product);
-    if (p.by_strips) {
-        p.a_bytes = product->m * (least(STRIP_COLUMNS, p.panels * kernel->nr) * p.size.c + CACHE_LINE);
-        return p;
-    }
 
     /* A cache line more than a power of two: rows of B are written to many micro-panels at a time. */
     p.panel_bytes = multiple(pysimd_panel_of_b(kernel, p.kc, kernel->nr).bytes, CACHE_LINE) + CACHE_LINE;
@@ -422,69 +400,15 @@ static void multiply_item(worker *w, const block *x, int64_t item)
     }
 }
 
-/* --- strips: few rows, B in place --- */
-
-/* With few rows B is read once or twice, so packing it would take as long as the product; and a micro-tile that runs
- * down a column of B touches another page, and the same few sets of the caches, in every step. So a strip of tiles runs
- * along STRIP_K rows of B, which are read from left to right, and its accumulators are in `sums` in between. The terms
- * are added in the same order as by one tile (PYSIMD_CHAIN). 8 x 4096 x 4096 on a Zen 3, GFLOP/s: 35 like this, 19 with
- * B packed, 23 with the accumulators in C itself, whose rows alias; 26 with the next tiles prefetched; 28 and 31 with
- * 256 and 512 columns at a time, whose accumulators are in L1, for B is then read in short pieces. */
-static void strip(const plan *p, const char *a, const char *b, int64_t columns, k_block k, char *sums, int64_t rs_sums)
-{
-    const pysimd_kernel *kernel = p->kernel;
-    const pysimd_product *q = p->product;
-    const int64_t rows = equal_parts(q->m, kernel->mr, 1), nr = kernel->nr;
-    for (int64_t at = 0; at < k.count; at += STRIP_K) {
-        const int64_t depth = least(STRIP_K, k.count - at);
-        for (int64_t j = 0, n; j < columns; j += n) {
-            n = columns - j < nr ? columns - j : least((columns - j) / nr, STRIP_PANELS) * nr;
-            const char *b_here = b + (at * q->rs_b + j) * p->size.b;
-            for (int64_t i = 0; i < q->m; i += rows) {
-                const pysimd_call s = {.batch = quotient(n, nr), .m = least(rows, q->m - i), .n = least(n, nr),
-                                       .k = depth, .a = a + (i * q->rs_a + at * q->cs_a) * p->size.a, .rs_a = q->rs_a,
-                                       .cs_a = q->cs_a, .b = b_here, .bs_b = nr, .rs_b = q->rs_b,
-                                       .c = sums + (i * rs_sums + j) * p->size.c, .bs_c = nr, .rs_c = rs_sums,
-                                       .flags = at ? PYSIMD_CHAIN : PYSIMD_ZERO};
-                kernel->batch(&s);
-            }
-        }
-    }
-}
-
-/* Columns of an item, where `members` threads compute a product. */
-static int64_t strip_columns(const plan *p, int64_t members)
-{
-    return least(STRIP_COLUMNS, quotient(p->panels, members) * p->kernel->nr);
-}
-
-static void strip_item(worker *w, const matrices *x, int64_t step, int64_t item)
-{
-    const plan *p = w->job->plan;
-    const pysimd_product *q = p->product;
-    const int64_t rs_sums = step + CACHE_LINE / p->size.c; /* so that rows do not alias */
-    const int64_t column = item * step, columns = least(step, q->n - column);
-    char *c = x->c + column * p->size.c;
-    for (int64_t i = 0; i < p->k_blocks && !stopped(w); i++) {
-        const k_block k = k_block_of(p, i);
-        strip(p, x->a + k.first * q->cs_a * p->size.a, x->b + (k.first * q->rs_b + column) * p->size.b, columns, k,
-              w->a, rs_sums);
-        pysimd_scale_tile(p->kernel->types, k.factors, q->m, columns, w->a, rs_sums, c, q->rs_c);
-    }
-}
-
 /* --- memory --- */
 
 /* The memory of the last call is kept for the next one: fresh memory costs a page fault every 4 KiB. A call takes it,
  * so calls at the same time, and a child after fork, have their own; of two that are given back one is kept. */
-typedef struct {
-    int64_t bytes;
-    _Alignas(CACHE_LINE) char data[];
-} buffer;
+typedef pysimd_buffer buffer;
 
 static buffer *_Atomic spare;
 
-static buffer *take(int64_t bytes)
+buffer *pysimd_take_buffer(int64_t bytes)
 {
     buffer *kept = atomic_exchange(&spare, NULL);
     if (kept && kept->bytes >= bytes) return kept;
@@ -499,7 +423,7 @@ static buffer *take(int64_t bytes)
     return fresh;
 }
 
-static void give_back(buffer *used) { free(atomic_exchange(&spare, used)); }
+void pysimd_give_back_buffer(buffer *used) { free(atomic_exchange(&spare, used)); }
 
 /* --- a call --- */
 
@@ -509,14 +433,6 @@ static int64_t items_of_products(void *context, int64_t phase)
     const job *j = context;
     (void)phase;
     return quotient(j->plan->batch, j->products);
-}
-
-static void product_by_strips(worker *w, int64_t index)
-{
-    const plan *p = w->job->plan;
-    const matrices x = product_at(p, index);
-    const int64_t step = strip_columns(p, 1), items = quotient(p->product->n, step);
-    for (int64_t i = 0; i < items; i++) strip_item(w, &x, step, i);
 }
 
 static void product_by_blocks(worker *w, int64_t index, char *of_b)
@@ -537,34 +453,8 @@ static void run_products(void *context, int thread, int64_t phase, int64_t item)
     worker w = worker_of(j, thread);
     (void)phase;
     for (int64_t i = item * j->products; i < least((item + 1) * j->products, p->batch) && !stopped(&w); i++) {
-        if (p->by_strips)
-            product_by_strips(&w, i);
-        else
-            product_by_blocks(&w, i, j->b + thread * p->b_bytes);
+        product_by_blocks(&w, i, j->b + thread * p->b_bytes);
     }
-}
-
-/* Products by a team, without packing: a phase has the strips of `together` products. */
-static int64_t strips_of_product(const team *t) /* by some of the threads */
-{
-    const plan *p = t->job->plan;
-    return quotient(p->product->n, strip_columns(p, quotient(t->members, t->together)));
-}
-
-static int64_t items_of_strips(void *context, int64_t phase)
-{
-    const team *t = context;
-    return least(t->together, t->count - phase * t->together) * strips_of_product(t);
-}
-
-static void run_strips(void *context, int thread, int64_t phase, int64_t item)
-{
-    const team *t = context;
-    const plan *p = t->job->plan;
-    const int64_t strips = strips_of_product(t);
-    worker w = worker_of(t->job, thread);
-    const matrices x = product_at(p, phase * t->together + item / strips);
-    if (!stopped(&w)) strip_item(&w, &x, strip_columns(p, quotient(t->members, t->together)), item % strips);
 }
 
 /* Phase i multiplies by block i - 1 of B, and packs block i: the blocks of one product, or of some, after those of the
@@ -620,9 +510,9 @@ static team team_of(job *j, int threads)
 {
     const plan *p = j->plan;
     team t = {.job = j, .members = threads, .count = p->batch, .together = 1, .buffers = 2};
-    if (p->by_strips || p->blocks == 1) {
+    if (p->blocks == 1) {
         const double wanted = (double)threads * WORTH_A_PHASE / (macs_of(p) + 1);
-        const int64_t fit = p->by_strips ? p->batch : bytes_of_b(p->kernel) / p->b_bytes;
+        const int64_t fit = bytes_of_b(p->kernel) / p->b_bytes;
         t.together = most(least(least(fit, p->batch), (int64_t)wanted), 1);
     }
     if (blocks_of(&t) == 1) t.buffers = 1;
@@ -632,10 +522,12 @@ static team team_of(job *j, int threads)
 /* At most those of the product; one where it is too small to be divided: from 128 x 128 x 128 on, two were faster than
  * one (1.3 to 1.6 times), below they were not (Zen 3). Where there are more cores, eight took 0.87 times as long as one
  * for that product, 0.58 times for 160 x 160 x 160, and two as long as one (Xeon). */
-static int threads_of(const plan *p)
+static int threads_of(const pysimd_product *q)
 {
-    const int asked = p->product->threads;
-    const double macs = macs_of(p) * (double)p->batch, worth = macs / WORTH_A_THREAD;
+    const int asked = q->threads;
+    double macs = (double)q->m * (double)q->n * (double)q->k;
+    for (int d = 0; d < q->ndim; d++) macs *= (double)q->shape[d];
+    const double worth = macs / WORTH_A_THREAD;
     const int bound = asked < 1 ? 1 : asked > PYSIMD_MAX_THREADS ? PYSIMD_MAX_THREADS : asked;
     if (macs < WORTH_TWO_THREADS) return 1;
     return worth >= bound ? bound : (int)worth;
@@ -643,28 +535,27 @@ static int threads_of(const plan *p)
 
 int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *given)
 {
+    if (pysimd_strips_take(kernel, given)) return pysimd_strips(kernel, given, threads_of(given));
     pysimd_product parts;
     const plan whole = plan_of(kernel, given);
-    const int threads = threads_of(&whole);
-    const int divided = !whole.by_strips && pysimd_grid(kernel, given, threads, whole.batch, &parts);
+    const int threads = threads_of(given);
+    const int divided = pysimd_grid(kernel, given, threads, whole.batch, &parts);
     const pysimd_product *product = divided ? &parts : given;
     const plan p = divided ? plan_of(kernel, &parts) : whole;
     const int by_products = divided || divides_batch(&p, threads);
     job j = {.plan = &p, .products = quotient(p.batch, threads * PARTS_A_THREAD)};
     team t = team_of(&j, threads);
     const int64_t b_bytes = (by_products ? threads : t.buffers * t.together) * p.b_bytes;
-    buffer *memory = take(b_bytes + threads * p.a_bytes);
+    buffer *memory = pysimd_take_buffer(b_bytes + threads * p.a_bytes);
     if (!memory) return -1;
     j.b = t.b = memory->data, j.a = memory->data + b_bytes;
     pysimd_work work;
     if (by_products)
         work = (pysimd_work){&j, 1, items_of_products, run_products, &j.stop};
-    else if (p.by_strips)
-        work = (pysimd_work){&t, quotient(p.batch, t.together), items_of_strips, run_strips, &j.stop};
     else
         work = (pysimd_work){&t, blocks_of(&t) + 1, items_of_blocks, run_blocks, &j.stop};
     const int refused = product->begin && product->begin(product->context);
     if (!refused) pysimd_run(&work, threads, product->woken, product->ns);
-    give_back(memory);
+    pysimd_give_back_buffer(memory);
     return refused || j.stop ? PYSIMD_INTERRUPTED : 0;
 }

@@ -13,4 +13,16 @@ int pysimd_gemm_takes(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t
  * product->interrupted C is incomplete. */
 int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *product);
 
+/* Terms of a block of k, as all routes of large products divide K: by the kernel and K alone. */
+int64_t pysimd_block_of_k(const pysimd_kernel *kernel, int64_t k);
+
+/* Memory of a call, in huge pages where there are any; NULL if there is none. */
+typedef struct {
+    int64_t bytes;
+    _Alignas(64) char data[];
+} pysimd_buffer;
+
+pysimd_buffer *pysimd_take_buffer(int64_t bytes);
+void pysimd_give_back_buffer(pysimd_buffer *used);
+
 #endif

@@ -4,6 +4,17 @@
 
 #include "pysimd.h"
 
+static inline int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
+static inline int64_t most(int64_t x, int64_t y) { return x > y ? x : y; }
+static inline int64_t quotient(int64_t x, int64_t y) { return (x - 1) / y + 1; } /* rounded up; x >= 1 */
+static inline int64_t multiple(int64_t x, int64_t y) { return quotient(x, y) * y; }
+
+/* `total` in equal parts of at most `limit`, rounded up to a multiple of `unit`, which divides `limit`. */
+static inline int64_t equal_parts(int64_t total, int64_t limit, int64_t unit)
+{
+    return multiple(quotient(total, quotient(total, limit)), unit);
+}
+
 /* A length split into the fewest parts of at most `most`, each but the last a multiple of `step`, as equal as can be:
  * 32 rows are 6, 6, 5, 5, 5 and 5, because a tile of 2 rows would wait for its multiply-adds. */
 typedef struct {

@@ -27,6 +27,15 @@ __device__ inline void tma_load(u32 to, const TensorMap& map, u32 barrier, int x
         : "memory");
 }
 
+/* A box of a matrix that the map describes in three dimensions: w is the product. */
+__device__ inline void tma_load(u32 to, const TensorMap& map, u32 barrier, int x, int y, int z, int w) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::
+            "r"(to),
+        "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w)
+        : "memory");
+}
+
 /* Multicast: to the same address, and the same mbarrier, of every block of the cluster whose bit is set in `blocks`. */
 __device__ inline void tma_load_multicast(u16 blocks, u32 to, const TensorMap& map, u32 barrier, int x, int y, int z) {
     asm volatile(

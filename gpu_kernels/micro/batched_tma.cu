@@ -16,20 +16,12 @@
  * launch    128 * (GROUPS + 1) threads a block; persistent grid, one block a multiprocessor
  * smem      GROUPS * STAGES panels of BK k, dynamic
  *
- * Where to try again: the compiler gives two registers of one port to 27 % (6 x 12) to 53 % (8 x 16) of the multiply-adds,
- * in f32_best to 11 % (tile_loop.cuh); docs/cuda.md says what was tried.
+ * Where to try again: 23 % (6 x 12) to 55 % (8 x 16) of the multiply-adds read two registers of one port, in f32_best
+ * 11 % (tile_loop.cuh). With 40 and 232 registers instead of 24 and 240 an 8 x 16 has 32 % and a 12 x 12 33 % (56 %
+ * before); neither was timed. (32 and 240 are more than there are: the kernel does not end.) batched_tma_mn.cu has 8 to
+ * 17 %, but a row-major A must be transposed for it, which costs more: docs/cuda.md.
  */
-#include "../ladder/tma.cuh"
-#include "../ladder/tile_loop.cuh"
-
-/* Every field is 64 bits wide: on the host it is an array of int64. */
-struct TmaBatch {
-    float* c;
-    i64 batch, m, n, k, ldc, c_batch;
-    i64 across, in_product, tiles; /* of C: in a row of tiles, of a product, and of the batch, PRODUCTS products together */
-    i64 a_step, b_step;            /* 0 for an operand that all products share, else 1 */
-    float one, unused;             /* 1, opaque to the compiler (warp_specialized.cuh) */
-};
+#include "batched_tma.cuh"
 
 /* TM x TN a thread, WARPS warps below each other, of 4 x 8 lanes; BK k and STAGES stages of a ring; GROUPS consumer
  * warpgroups; LOAD_K k in a load of A. */
@@ -42,16 +34,6 @@ struct TmaTile {
     static constexpr int VECTOR = TN % 4 == 0 ? 4 : 2, RING_BYTES = STAGES * STAGE_BYTES;
 };
 
-struct TmaPosition {
-    int product, row, column;
-};
-
-template <class T>
-__device__ inline TmaPosition position_of(const TmaBatch& p, u32 tile) {
-    u32 group = tile / (u32)p.in_product, rest = tile - group * (u32)p.in_product, down = rest / (u32)p.across;
-    return {(int)group * T::PRODUCTS, (int)down * T::BM, (int)(rest - down * (u32)p.across) * T::BN};
-}
-
 template <class T, bool PRODUCER>
 __device__ inline void reallocate_registers() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -60,11 +42,6 @@ __device__ inline void reallocate_registers() {
     else asm volatile("setmaxnreg.inc.sync.aligned.u32 160;");
 #endif
 }
-
-/* A ring of panels, and its mbarriers: `full` of each stage, then `empty`. */
-struct TmaRing {
-    u32 panels, barriers;
-};
 
 /* One thread loads the panels of a consumer warpgroup. */
 template <class T>
@@ -82,12 +59,6 @@ __device__ __forceinline__ void produce(const TmaBatch& p, const TensorMap& map_
             if (++stage == T::STAGES) stage = 0, parity ^= 1;
         }
     }
-}
-
-template <int N>
-__device__ inline void shared_load(u32* x, u32 from) {
-    if constexpr (N == 4) shared_load4(x, from);
-    else asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(x[0]), "=r"(x[1]) : "r"(from));
 }
 
 /* A fragment of A: LOAD_K k of row i of the thread. */

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cases import QUICK, few
 from process import SANITIZED
-from reference import check, random_operand, random_result, wide
+from reference import check, check_factors, layouts_of, random_operand, random_result
 
 import pysimd
 from pysimd import dtypes
@@ -40,21 +40,6 @@ def pair(rng, types, m, k, n, batch=()):
         random_operand(rng, dtypes.dtype_of(name), shape)
         for name, shape in ((family.a, (*batch, m, k)), (family.b, (*batch, k, n)))
     )
-
-
-def check_factors(result, types, a, b, c, alpha, beta):
-    """Integers exactly modulo 2**32; floats within ``(K + 3) u (|alpha| |A||B| + |beta C|)``."""
-    family = dtypes.FAMILIES[types]
-    if family.c == "int32":
-        expected = int(alpha) * (wide(a, np.int64) @ wide(b, np.int64)) + (int(beta) * wide(c, np.int64) if beta else 0)
-        assert np.array_equal(result, expected.astype(np.int32))
-        return
-    number = np.longdouble if family.c == "float64" else np.float64
-    a, b = wide(a, number), wide(b, number)
-    expected, magnitude = alpha * (a @ b), abs(alpha) * (abs(a) @ abs(b))
-    if beta:
-        expected, magnitude = expected + beta * wide(c, number), magnitude + abs(beta * wide(c, number))
-    assert (abs(result - expected) <= (a.shape[-1] + 3) * family.roundoff * magnitude).all()
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)
@@ -92,25 +77,6 @@ def test_sizes(rng):
         for m, k, n in ((size, size, size), (size, size + 1, size - 1), (size + 3, 2 * size, size)):
             a, b = pair(rng, "f32", m, k, n)
             check(pysimd.matmul(a, b, threads=1 + size % 3), "f32", a, b)
-
-
-def layouts_of(x):
-    """The same values at other strides."""
-    m, n = x.shape
-    padded = np.zeros((m, n + 3), x.dtype)
-    padded[:, :n] = x
-    apart = np.zeros((2 * m, 3 * n), x.dtype)
-    apart[::2, ::3] = x
-    page = np.zeros((m, (n * x.itemsize // 4096 + 1) * 4096 // x.itemsize), x.dtype)
-    page[:, :n] = x
-    return {
-        "rows": x,
-        "columns": np.asfortranarray(x),
-        "padded": padded[:, :n],
-        "apart": apart[::2, ::3],
-        "reversed": np.ascontiguousarray(x[::-1, ::-1])[::-1, ::-1],
-        "page": page[:, :n],
-    }
 
 
 @pytest.mark.parametrize("types", CPU.offered)
@@ -242,7 +208,11 @@ def test_fork(rng):
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 @pytest.mark.parametrize(
     "call",
-    ["pysimd.matmul(a, b, threads=2)", "tile.bind(a[:4], b[:, :4], np.zeros((4, 4), 'f4'))()"],
+    [
+        "pysimd.matmul(a, b, threads=2)",
+        "pysimd.matmul(a[:5], b, threads=2)",
+        "tile.bind(a[:4], b[:, :4], np.zeros((4, 4), 'f4'))()",
+    ],
 )
 def test_ctrl_c(call):
     """Within a second, in a product that would take very long; all threads end with it."""

@@ -16,7 +16,15 @@ elif RUNNER:
     WHY_NOT = "an emulator would be preloaded as well"
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "nothing")
 
-THREADED = ("blocks, threads", "strips", "batch, threads", "panels, threads", "gemm scales in place", "rung threads")
+THREADED = (
+    "blocks, threads",
+    "strips",
+    "strips in pieces",
+    "batch, threads",
+    "panels, threads",
+    "gemm scales in place",
+    "rung threads",
+)
 """Calls that start threads."""
 
 

@@ -1,6 +1,7 @@
 """batched_tma.cu: what it takes, its results on the host and on a GPU, its machine code."""
 
 import ctypes
+from dataclasses import replace
 
 import cuda_arrays
 import cuda_machine_code as machine
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from cases import SEED
 from cuda_arrays import on_gpu, on_host
+from cuda_ports import same_port
 from pysimd.gpu_kernels import table
 
 import pysimd
@@ -21,14 +23,32 @@ needs_gpu = pytest.mark.skipif(
     bool(cuda_arrays.WHY_NOT) or bool(device.why_not(table.TMA_TILES[0])),
     reason=cuda_arrays.WHY_NOT or device.why_not(table.TMA_TILES[0]) or "nothing",
 )
-each_tile = pytest.mark.parametrize("tile", table.TMA_TILES, ids=lambda x: f"{x.bm}x{x.bn}")
+
+
+def layout(x):
+    """Whether A and B are K-major."""
+    return (x.a_k_major, x.b_k_major) if isinstance(x, table.MnTile) else (True, False)
+
+
+INSTANCES = [
+    *table.TMA_TILES,
+    *(
+        replace(x, a_k_major=a, b_k_major=b)
+        for x in table.MN_TILES
+        for a, b in ((False, False), (False, True), (True, True))
+    ),
+]
+each_instance = pytest.mark.parametrize(
+    "tile", INSTANCES, ids=lambda x: f"{x.bm}x{x.bn}-" + "".join("mk"[i] for i in layout(x))
+)
 
 
 def host_map(pointer, itemsize, extents, steps, box, swizzle):
     """A tensor map as cuda_threads.h reads it."""
     assert itemsize == 4
     assert all(extent == 1 or step % 16 == 0 for extent, step in zip(extents[1:], steps, strict=True))
-    return np.array([pointer, *extents, *steps, itemsize, *box, swizzle, *[0] * 5], np.int64)
+    words = [pointer, *extents, *steps, itemsize, *box, swizzle]
+    return np.array(words + [0] * (16 - len(words)), np.int64)
 
 
 def replace_address(host_map, address):
@@ -45,8 +65,9 @@ def on_host_threads(monkeypatch, tmp_path):
     monkeypatch.setattr(tensor_maps, "replace_address", replace_address)
 
     def run(tile, a, b, out):
-        function = host_kernels.Library("micro/batched_tma.cu", [tile.entry], tmp_path).function(tile.entry)
+        function = host_kernels.Library(f"micro/{tile.source}", [tile.entry], tmp_path).function(tile.entry)
         monkeypatch.setattr(batched_tma, "_function", lambda *_: function)
+        monkeypatch.setattr(batched_tma, "_mn_tile", lambda *_: tile)
         product = operands.check_gemm(None, a, b, None, out, operands.GemmOptions(), ("f32",))._replace(out=out)
         batched_tma.work(product, tile).run()
         return product
@@ -64,24 +85,47 @@ needs_compiler = pytest.mark.skipif(host_kernels.COMPILER is None, reason="no g+
 
 
 @needs_compiler
-@each_tile
+@each_instance
 def test_executed_on_the_host(on_host_threads, rng, tile):
-    """A C beyond its first tiles, and a last group of products that is not full."""
+    """A C beyond its first tiles, a last panel that K does not fill, a last group of products that is not full."""
     m, n, k = tile.bm + 4, tile.bn - 4, 36
-    a, b, out = whole_numbers(rng, (5, m, k)), whole_numbers(rng, (5, k, n)), fake_cupy.array((5, m, n), np.float32)
-    product = on_host_threads(tile, a, b, out)
-    assert batched_tma.reads(product)
+    a_k_major, b_k_major = layout(tile)
+    a, b = (whole_numbers(rng, (5, *x)) for x in ((m, k) if a_k_major else (k, m), (n, k) if b_k_major else (k, n)))
+    a, b = a if a_k_major else a.swapaxes(-1, -2), b.swapaxes(-1, -2) if b_k_major else b
+    out = fake_cupy.array((5, m, n), np.float32)
+    on_host_threads(tile, a, b, out)
     assert np.array_equal(np.array(out), np.array(a) @ np.array(b))
 
 
 @needs_compiler
 @pytest.mark.parametrize(("batch_a", "batch_b"), [((1,), (7,)), ((7,), (1,)), ((3, 1), (1, 4)), ((2, 3), (2, 3))])
-def test_shared_operands_and_batches_of_two_dimensions(on_host_threads, rng, batch_a, batch_b):
-    a, b = whole_numbers(rng, (*batch_a, 64, 20)), whole_numbers(rng, (*batch_b, 20, 60))
+@pytest.mark.parametrize("tile", [INSTANCES[0], *(x for x in INSTANCES if x.bm == 96)], ids=lambda x: x.entry)
+def test_shared_operands_and_batches_of_two_dimensions(on_host_threads, rng, tile, batch_a, batch_b):
+    a_k_major, b_k_major = layout(tile)
+    a = whole_numbers(rng, (*batch_a, *((64, 20) if a_k_major else (20, 64))))
+    b = whole_numbers(rng, (*batch_b, *((60, 20) if b_k_major else (20, 60))))
+    a, b = a if a_k_major else a.swapaxes(-1, -2), b.swapaxes(-1, -2) if b_k_major else b
     batch = np.broadcast_shapes(batch_a, batch_b)
     out = fake_cupy.array((*batch, 64, 60), np.float32)
-    assert batched_tma.reads(on_host_threads(table.TMA_TILES[0], a, b, out))
+    on_host_threads(tile, a, b, out)
     assert np.array_equal(np.array(out), np.array(a) @ np.array(b))
+
+
+def test_what_it_reads(monkeypatch):
+    """Rows or columns at multiples of 16 bytes; two K-major operands at 64 a side are left to batched.cu."""
+    fake_cupy.install(monkeypatch, fake_cupy.module(memory=fake_cupy.HostMemory))
+
+    def product(size, transposed_a, transposed_b, apart=0, out_apart=0):
+        a, b, out = (fake_cupy.array((3, size, size + x), np.float32)[..., :size] for x in (apart, 0, out_apart))
+        a, b = a.swapaxes(-1, -2) if transposed_a else a, b.swapaxes(-1, -2) if transposed_b else b
+        return operands.check_gemm(None, a, b, None, out, operands.GemmOptions(), ("f32",))._replace(out=out)
+
+    for size in (64, 96):
+        for a, b in ((False, False), (True, False), (False, True), (True, True)):
+            assert batched_tma.reads(product(size, a, b, apart=4)) == (size > 64 or a or not b)
+            assert not batched_tma.reads(product(size, a, b, apart=1))
+            assert not batched_tma.reads(product(size, a, b, out_apart=1))
+            assert batched_tma.mn_major(product(size, a, b)) == (a and not b)
 
 
 def test_what_it_takes(monkeypatch):
@@ -100,22 +144,37 @@ def test_what_it_takes(monkeypatch):
         (68, 68, 68),
     ):
         assert dispatch.choose("f32", *shape, 1000).way is not Way.BATCHED_TMA
-    assert dispatch.choose("f32", 96, 96, 96, 1000, row_major=False).way is Way.BATCHED
-    assert dispatch.choose("f32", 160, 160, 160, 1000, row_major=False).way is Way.BATCHED_TMA
+    assert dispatch.choose("f32", 96, 96, 96, 1000, read=False).way is Way.BATCHED
+    assert dispatch.choose("f32", 160, 160, 160, 1000, read=False).way is Way.BATCHED_TMA
+    for shape in ((128, 128, 128), (256, 256, 256)):
+        assert dispatch.choose("f32", *shape, 1000, mn_major=True).way is Way.BATCHED_TMA
+        assert dispatch.choose("f32", *shape, 1000, mn_major=True, plain=False).way is Way.RUNG
+    assert dispatch.choose("f32", 384, 384, 384, 1000, mn_major=True).way is Way.RUNG
     monkeypatch.setattr(device, "why_not", lambda row, *_: "not sm_90a" if row.requires == "sm_90a" else "")
     assert dispatch.choose("f32", 96, 96, 96, 1000).way is Way.BATCHED
 
 
+@pytest.fixture(scope="module")
+def all_compiled():
+    """Every instance, in parallel."""
+    machine.compile_all((x.source, x.entry, "90a") for x in INSTANCES)
+
+
 @pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
-@each_tile
-def test_machine_code(tile):
-    """No local memory, and in the main loop the multiply-adds of four k and the loads that they need."""
+@each_instance
+def test_machine_code(all_compiled, tile):
+    """No local memory, which the producers' few registers lead to first; in the main loop the multiply-adds of a few k
+    and the loads that they need. Where no fragment is K-major, few multiply-adds read two registers of one port: with
+    too few registers for the producers it was up to 80 %."""
     code = machine.compiled(tile.source, tile.entry, "90a")
     loop = min((x for x in code.loops if any(y.name.startswith("FFMA") for y in x)), key=len)
+    multiply_adds, conflicts = same_port(loop)
+    k = 8 if isinstance(tile, table.MnTile) else 4
     assert not code.count("LDL", "STL")
-    assert sum(x.name.startswith("FFMA") for x in loop) == 4 * tile.tm * tile.tn
-    assert sum(x.bytes_loaded("LDS.") for x in loop) == 4 * 4 * (tile.tm + tile.tn)
-    assert tile.dynamic_shared_bytes + 1024 + 16 * tile.groups * tile.stages <= 227 << 10
+    assert multiply_adds == k * tile.tm * tile.tn
+    assert sum(x.bytes_loaded("LDS.") for x in loop) == k * 4 * (tile.tm + tile.tn)
+    assert conflicts <= multiply_adds * (0.2 if isinstance(tile, table.MnTile) else 0.35)
+    assert tile.dynamic_shared_bytes + 1024 + 24 * tile.groups * tile.stages <= 227 << 10
 
 
 @needs_gpu
@@ -129,7 +188,8 @@ def test_same_bits_as_f32_best(m, k, n):
     expected = on_host(pysimd.gemm(on_gpu(a), on_gpu(b), kernel="f32_best"))
     x, y = on_gpu(a), on_gpu(b)
     turned = y.swapaxes(-1, -2).copy().swapaxes(-1, -2)
-    for left, right in ((x, y), (x, turned), (x.swapaxes(-1, -2).copy().swapaxes(-1, -2), y)):
+    columns = x.swapaxes(-1, -2).copy().swapaxes(-1, -2)
+    for left, right in ((x, y), (x, turned), (columns, y), (columns, turned)):
         assert np.array_equal(on_host(pysimd.matmul(left, right)), expected, equal_nan=True)
     out = on_gpu(np.zeros((7, n, m), np.float32)).swapaxes(-1, -2)
     pysimd.matmul(x, y, out=out)
@@ -141,3 +201,15 @@ def test_same_bits_as_f32_best(m, k, n):
     both = pysimd.matmul(x[3], y)
     assert np.array_equal(on_host(both)[3], expected[3], equal_nan=True)
     assert np.array_equal(on_host(pysimd.matmul(x[:, None], y[None, :2]))[1, 1], expected[1], equal_nan=True)
+
+
+@needs_gpu
+@pytest.mark.parametrize("size", [128, 256])
+def test_same_bits_where_both_are_mn_major(size):
+    """batched_tma_mn.cu, and f32_best for other layouts of the same product; prepared calls too."""
+    rng = np.random.default_rng(SEED)
+    a, b = (on_gpu(rng.standard_normal((5, size, size), dtype=np.float32)) for _ in range(2))
+    columns = a.swapaxes(-1, -2).copy().swapaxes(-1, -2)
+    expected = on_host(pysimd.matmul(a, b))
+    for _ in range(2):
+        assert np.array_equal(on_host(pysimd.matmul(columns, b)), expected)

@@ -101,6 +101,7 @@ CASES = {
     "blocks, a new result": lambda: _matmul(300, 700, 200, threads=1, new=True),
     "blocks, threads": lambda: _matmul(300, 700, 200, threads=4),
     "strips": lambda: _matmul(5, 700, 3000, threads=2),
+    "strips in pieces": lambda: _matmul(40, 700, 3000, threads=2),
     "batch, threads": lambda: _matmul(120, 70, 130, (9,), threads=3),
     "panels": lambda: _matmul(16, 16, 16, (64,), "i1", "i8i32", columns=True, result="i4", threads=1),
     "panels, threads": lambda: _matmul(16, 16, 16, (64,), "i1", "i8i32", columns=True, result="i4", threads=3),

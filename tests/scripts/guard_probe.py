@@ -7,6 +7,7 @@ import sys
 import numpy as np
 from cases import QUICK, edge_sizes, k_lengths
 from guard import GuardedMemory
+from pysimd._cpu import lib
 from reference import check, operands, random_operand, random_result
 
 import pysimd
@@ -80,6 +81,35 @@ def kernels(target: str) -> None:
         for (m, k, n), place in itertools.product(LARGE, PLACES):
             say(kernel.name, f"m = {m}, n = {n}, K = {k}", place)
             one_matmul(kernel.types, (), m, k, n, place, kernel, threads=2)
+        strips(kernel)
+
+
+def strips(kernel) -> None:
+    """Few rows, B by rows and by columns; few columns, and an A larger than L2 by columns."""
+    size = kernel.a_dtype.itemsize
+    columns = 5 * kernel.nr + 3
+    shapes = [(m, (1 << 20) // (m * columns) + 9, columns) for m in (kernel.mr, 4 * kernel.mr)]
+    shapes += [(lib.pysimd_caches().l2 // (150 * size) + 9, 150, kernel.nr - 1)]
+    for (m, k, n), place in itertools.product(shapes if kernel.form == "outer" else (), PLACES):
+        plain_a, plain_b = operands_of(kernel.types, m, k, n)
+        memory = [GuardedMemory(x * 8 // 4096 + 1) for x in (m * k, k * n, m * n)]
+        for by_columns in itertools.product((False, True), repeat=2):
+            say(kernel.name, f"m = {m}, n = {n}, K = {k}, by columns: {by_columns}", place)
+            a, b = (
+                stored(x, place, memory[i], by_columns=by_columns[i], backwards=False)
+                for i, x in enumerate((plain_a, plain_b))
+            )
+            out = getattr(memory[2], place)(np.zeros((m, n), kernel.c_dtype))
+            pysimd.matmul(a, b, out=out, kernel=kernel, threads=2)
+            check(out, kernel.types, plain_a, plain_b)
+            assert memory[2].untouched_around(out), "bytes around out were written"
+
+
+def operands_of(types: str, m: int, k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    family, rng = dtypes.FAMILIES[types], np.random.default_rng((m, k, n))
+    return tuple(
+        random_operand(rng, dtypes.dtype_of(name), shape) for name, shape in ((family.a, (m, k)), (family.b, (k, n)))
+    )
 
 
 def one_matmul(types, batch, m, k, n, place, kernel=None, threads=None) -> None:

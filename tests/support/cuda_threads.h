@@ -253,6 +253,8 @@ static inline void setmaxnreg_dec_sync_aligned_u32(const char*, int) {}
 static inline void setmaxnreg_inc_sync_aligned_u32(const char*, int) {}
 static inline void griddepcontrol_wait(const char*) {} /* one grid after the other */
 static inline void griddepcontrol_launch_dependents(const char*) {}
+static inline void fence_proxy_async_shared_cta(const char*) {}
+static inline void bar_sync(const char*, u32 which, int threads) { host::wait(host::block->barriers[which], threads); }
 static inline void bar_sync(const char* text, int threads) { host::wait(host::block->barriers[atoi(text + 9)], threads); }
 
 struct Mbarrier {
@@ -294,6 +296,22 @@ void cp_async_bulk_tensor_3d_shared_cluster(const char*, u32 to, const Map* map,
                 if (inside) memcpy(host::pointer(place), from, w[6]);
                 else memset(host::pointer(place), 0, w[6]);
             }
+}
+/* Of a map with an extent and a step more, in that order. */
+template <class Map>
+void cp_async_bulk_tensor_4d_shared_cluster(const char*, u32 to, const Map* map, u32, int x, int y, int z, int w) {
+    const u64 *m = map->words, *extent = m + 1, *step = m + 5, *box = m + 9, size = m[8];
+    if (to % 128) abort(); /* misaligned */
+    for (u64 p = 0; p < box[3]; ++p)
+        for (u64 h = 0; h < box[2]; ++h)
+            for (u64 i = 0; i < box[1]; ++i)
+                for (u64 j = 0; j < box[0]; ++j, to += (u32)size) {
+                    bool inside = x + j < extent[0] && y + i < extent[1] && z + h < extent[2] && w + p < extent[3];
+                    const char* from = (const char*)m[0] + (x + j) * size + (y + i) * step[0];
+                    from += (z + h) * step[1] + (w + p) * step[2];
+                    if (inside) memcpy(host::pointer(to), from, size);
+                    else memset(host::pointer(to), 0, size);
+                }
 }
 static inline void mbarrier_test_wait_parity_shared_b64(const char*, u32& passed, u32 at, u32 parity) {
     passed = (mbarrier(at).phase & 1) != parity;

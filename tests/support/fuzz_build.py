@@ -22,6 +22,7 @@ CORE = (
     "placement",
     "threads",
     "gemm",
+    "strips",
     "driver",
     "scale",
 )

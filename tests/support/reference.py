@@ -114,3 +114,37 @@ def _none_wrong(wrong: np.ndarray, result, expected, bound=None) -> None:
         f"{len(places)} of {wrong.size} elements are wrong; the first at {at}: {result[at]}, "
         f"expected {expected[at]}{allowed}"
     )
+
+
+def check_factors(result, types, a, b, c, alpha, beta):
+    """Integers exactly modulo 2**32; floats within ``(K + 3) u (|alpha| |A||B| + |beta C|)``."""
+    family = dtypes.FAMILIES[types]
+    if family.c == "int32":
+        expected = int(alpha) * (wide(a, np.int64) @ wide(b, np.int64)) + (int(beta) * wide(c, np.int64) if beta else 0)
+        assert np.array_equal(result, expected.astype(np.int32))
+        return
+    number = np.longdouble if family.c == "float64" else np.float64
+    a, b = wide(a, number), wide(b, number)
+    expected, magnitude = alpha * (a @ b), abs(alpha) * (abs(a) @ abs(b))
+    if beta:
+        expected, magnitude = expected + beta * wide(c, number), magnitude + abs(beta * wide(c, number))
+    assert (abs(result - expected) <= (a.shape[-1] + 3) * family.roundoff * magnitude).all()
+
+
+def layouts_of(x):
+    """The same values at other strides."""
+    m, n = x.shape
+    padded = np.zeros((m, n + 3), x.dtype)
+    padded[:, :n] = x
+    apart = np.zeros((2 * m, 3 * n), x.dtype)
+    apart[::2, ::3] = x
+    page = np.zeros((m, (n * x.itemsize // 4096 + 1) * 4096 // x.itemsize), x.dtype)
+    page[:, :n] = x
+    return {
+        "rows": x,
+        "columns": np.asfortranarray(x),
+        "padded": padded[:, :n],
+        "apart": apart[::2, ::3],
+        "reversed": np.ascontiguousarray(x[::-1, ::-1])[::-1, ::-1],
+        "page": page[:, :n],
+    }

@@ -1,8 +1,10 @@
-"""Batches of float32 products by gpu_kernels/micro/batched_tma.cu: which it takes, its tile, its launch."""
+"""Batches of float32 products by gpu_kernels/micro/batched_tma.cu and batched_tma_mn.cu: which they take, their tiles
+and launches."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache, lru_cache, partial
 
 import numpy as np
@@ -17,6 +19,10 @@ from pysimd.operands import Product
 
 _MOST_PRODUCTS = 1 << 27
 """Of a launch, whose tiles are counted in 32 bits."""
+
+_ROW_MAJOR = (True, False)
+"""Whether A and B are K-major where both are row-major: then batched_tma.cu computes the product, else
+batched_tma_mn.cu."""
 
 
 @lru_cache(4096)
@@ -34,22 +40,49 @@ def _padded(x: table.TmaTile, m: int, n: int) -> int:
 
 
 def reads(product: Product) -> bool:
-    """Whether no operand and no result has to be copied: all are row-major, at multiples of 16 bytes."""
+    """Whether no operand and no result has to be copied: elements of A and B are adjacent along one axis, those of C
+    along n, all at multiples of 16 bytes. Two K-major operands at 64 a side are left to batched.cu, which is ahead."""
+    layout = _layout(product)
+    if layout is None or None in layout:
+        return False
+    return layout != (True, True) or _mn_tile(*product.sizes[:2], layout) != _mn_tile(64, 64, layout)
+
+
+def mn_major(product: Product) -> bool:
+    """Whether A and B are MN-major, and nothing has to be copied."""
+    return _layout(product) == (False, False)
+
+
+def _layout(product: Product) -> tuple[bool | None, bool | None] | None:
+    """``_k_major`` of A and B; None if C has to be copied."""
     operands = CallOperands(product.a, product.b, None, product.out)
-    return all(_row_major(operands, which) for which in (0, 1, 3))
+    return (_k_major(operands, A), _k_major(operands, B)) if _mn_major(operands, C) else None
 
 
-def work(product: Product, chosen: table.TmaTile) -> Work | ArrayWork:
-    """A product of a batch into its ``out``, by way of copies where the kernel cannot read or write as they lie."""
+def work(product: Product, chosen: table.TmaTile | None) -> Work | ArrayWork:
+    """A product of a batch into its ``out``, by way of copies where the kernel cannot read or write as they lie.
+
+    ``chosen`` is the tile for row-major operands; None: there are no such."""
     a, b, c = (cupy_arrays.readable(x) for x in (product.a, product.b, product.out))
     operands = CallOperands(a, b, None, c)
-    if not _row_major(operands, 3):
+    if not _mn_major(operands, 3):
         return ArrayWork(partial(_by_copy, product, chosen))
-    arrays = *(x if _row_major(operands, which) else _dense(x) for which, x in enumerate((a, b))), None, c
-    return Work(KernelPlan(list(_launches(CallOperands(*arrays), chosen))), arrays)
+    a, b = (_dense(x) if _k_major(operands, which) is None else x for which, x in enumerate((a, b)))
+    operands = CallOperands(a, b, None, c)
+    layout = tuple(_k_major(operands, which) for which in (A, B))
+    if layout != _ROW_MAJOR:
+        chosen = _mn_tile(operands.m, operands.n, layout)
+    return Work(KernelPlan(list(_launches(operands, chosen, layout))), (a, b, None, c))
 
 
-def _by_copy(product: Product, chosen: table.TmaTile) -> None:
+@lru_cache(4096)
+def _mn_tile(m: int, n: int, layout: tuple[bool, bool]) -> table.MnTile:
+    """The tile for operands that are not both row-major."""
+    best = min(reversed(table.MN_TILES), key=lambda x: _padded(x, m, n))
+    return replace(best, a_k_major=layout[0], b_k_major=layout[1])
+
+
+def _by_copy(product: Product, chosen: table.TmaTile | None) -> None:
     result = cupy_arrays.empty(product.full, product.dtype)
     work(product._replace(out=result), chosen).run()
     cupy_arrays.copy(product.out, result)
@@ -62,43 +95,64 @@ def _dense(x):
     return result
 
 
-def _row_major(operands: CallOperands, which: int) -> bool:
-    """Whether columns are adjacent, and rows and products start at multiples of 16 bytes and do not overlap."""
-    (rows, columns), size = operands.strides[which], operands.sizes[which]
+def _k_major(operands: CallOperands, which: int) -> bool | None:
+    """Whether the kernel reads A or B as adjacent along k; False: along m or n; None: not as it lies."""
+    if _adjacent(operands, which, 1 - which, operands.k):
+        return True
+    return False if _mn_major(operands, which) else None
+
+
+def _mn_major(operands: CallOperands, which: int) -> bool:
+    """The same of elements that are adjacent along m or n; C along n."""
+    return _adjacent(operands, which, int(which != A), operands.m if which == A else operands.n)
+
+
+def _adjacent(operands: CallOperands, which: int, axis: int, length: int) -> bool:
+    """Whether ``length`` elements are adjacent along an axis, and the next ones and products start at multiples of 16
+    bytes and do not overlap."""
+    strides, size = operands.strides[which], operands.sizes[which]
     steps = [step[which] for _, step in operands.dims]
     return (
-        columns == 1
-        and rows >= (operands.k if which == 0 else operands.n)
+        strides[axis] == 1
+        and strides[1 - axis] >= length
         and all(step >= 0 for step in steps)
-        and all(x * size % tensor_maps.ALIGNMENT == 0 for x in (rows, *steps))
+        and all(x * size % tensor_maps.ALIGNMENT == 0 for x in (strides[1 - axis], *steps))
         and operands.arrays[which].data.ptr % tensor_maps.ALIGNMENT == 0
     )
 
 
-def _launches(operands: CallOperands, x: table.TmaTile) -> Iterator[KernelLaunch]:
-    """One for every index of the batch but its longest dimension."""
+def _launches(
+    operands: CallOperands, x: table.TmaTile | table.MnTile, layout: tuple[bool, bool]
+) -> Iterator[KernelLaunch]:
+    """One for every index of the batch but its longest dimension; ``layout`` says of A and B whether it is K-major."""
     m, n, k, device = operands.m, operands.n, operands.k, current_device()
-    rows = [x for x, _ in operands.strides]
     dims = sorted(operands.dims, key=lambda dim: dim[0]) or [(1, (0, 0, 0, 0))]
     steps = dims[-1][1]
-    own = [int(step != 0) for step in steps[:2]]
+    lda, ldb = operands.strides[A][1 - layout[A]], operands.strides[B][layout[B]]
     across, in_product = -(-n // x.bn), -(-m // x.bm) * -(-n // x.bn)
     one = int(np.array([1, 0], np.float32).view(np.int64)[0])
     for pointers, count in operands.walk(dims[:-1], dims[-1], _MOST_PRODUCTS):
         slots = {i: Slot(0, i, pointers[i] - operands.arrays[i].data.ptr) for i in (A, B, C)}
         tiles = -(-count // x.products) * in_product
-        fields = [pointers[C], count, m, n, k, rows[C], steps[C], across, in_product, tiles, *own, one]
+        fields = [pointers[C], count, m, n, k, operands.strides[C][0], steps[C], across, in_product, tiles]
+        fields += [int(steps[A] != 0), int(steps[B] != 0), one]
         arguments = [Argument(np.array(fields, np.int64), (slots[C],))]
-        for which, extents, box in ((A, (k, m), (x.bk, x.bm)), (B, (n, k), (x.bn, x.bk))):
-            extents, lengths = (*extents, count if own[which] else 1), (4 * rows[which], 4 * steps[which])
-            made = tensor_maps.tensor_map(pointers[which], 4, extents, lengths, (*box, x.products), 0)
+        for which, size, tile, ld in ((A, m, x.bm, lda), (B, n, x.bn, ldb)):
+            products, step = (count, 4 * steps[which]) if steps[which] else (1, 0)
+            if not layout[which]:
+                described = (size, k, products), (4 * ld, step), (tile, x.bk, x.products)
+            elif layout == _ROW_MAJOR:
+                described = (k, size, products), (4 * ld, step), (x.bk, tile, x.products)
+            else:  # row 4 g + i at g, i
+                described = (k, size // 4, 4, products), (16 * ld, 4 * ld, step), (x.bk, tile // 4, 4, 1)
+            made = tensor_maps.tensor_map(pointers[which], 4, *described, 0)
             arguments.append(Argument(made.view(np.int64), (slots[which],), tensor_maps.replace_address))
         grid = min(multiprocessors(device), -(-tiles // x.groups))
         yield KernelLaunch(_function(x, device), (grid,), (x.threads,), tuple(arguments), x.dynamic_shared_bytes)
 
 
 @cache
-def _function(x: table.TmaTile, device: int):
+def _function(x: table.TmaTile | table.MnTile, device: int):
     """The compiled instance; ``device`` is the current one."""
     kernel = nvrtc.function(x.source, x.entry, arch="sm_90a")
     kernel.max_dynamic_shared_size_bytes = x.dynamic_shared_bytes

@@ -19,7 +19,9 @@ class Way(Enum):
 
     BATCHED = "a batch of small products in one launch (gpu_kernels/micro/batched.cu)"
     BATCHED_MMA = "the same on tensor cores (gpu_kernels/micro/batched_mma.cu)"
-    BATCHED_TMA = "a batch of float32 products of a hundred a side (gpu_kernels/micro/batched_tma.cu)"
+    BATCHED_TMA = (
+        "a batch of float32 products of a hundred a side (gpu_kernels/micro/batched_tma.cu, batched_tma_mn.cu)"
+    )
     RUNG = "a rung of the ladder"
     TILES = "a microkernel, tile by tile"
     LIBRARY = "cuBLAS"
@@ -86,18 +88,21 @@ def choose(
     where: int | None = None,
     *,
     plain: bool = True,
-    row_major: bool = True,
+    read: bool = True,
+    mn_major: bool = False,
 ) -> Choice:
     """What computes ``count`` products of these sizes on device ``where``, by default the one that is listed.
 
     The choice depends on types and shape, and on whether the call is ``plain``, without alpha, beta and C: so the same
-    products have the same bits whatever their strides. Operands that are not ``row_major``, which batched_tma.cu would
-    copy, are left to batched.cu, with the same bits, where it takes their shape.
+    products have the same bits whatever their strides. Two kernels with the same bits may share a shape: operands that
+    batched_tma.cu would not ``read`` but copy are left to batched.cu where it takes their shape, and those of f32_best
+    that are both ``mn_major`` go to batched_tma_mn.cu.
     """
     if plain and batched.takes_mma(types, m, n, k) and not device.why_not(BATCHED_MMA, where):
         return Choice(Way.BATCHED_MMA)
     small = _batched(types, m, n, k, where, plain)
-    if types == "f32" and plain and count > 1 and (row_major or not small) and _tma(m, n, k, where, small):
+    by_tma = types == "f32" and plain and count > 1 and (read or not small)
+    if by_tma and (_tma(m, n, k, where, small) or (mn_major and _mn_tiles(m, n, k, where))):
         return Choice(Way.BATCHED_TMA)
     if small:
         return Choice(Way.BATCHED)
@@ -130,6 +135,11 @@ def _tma(m: int, n: int, k: int, where: int | None, small: bool) -> bool:
         return False
     tile = batched_tma.tile(m, n, k, _TMA_FILL_SMALL if small else _TMA_FILL)
     return tile is not None and not device.why_not(tile, where)
+
+
+def _mn_tiles(m: int, n: int, k: int, where: int | None) -> bool:
+    """Whether batched_tma_mn.cu is ahead of f32_best for operands that are both MN-major, at 128 and 256 a side."""
+    return max(m, n) <= 2 * _TILE and _full_tiles(m, n, k) and not device.why_not(table.MN_TILES[0], where)
 
 
 def _rungs(types: str, m: int, n: int, k: int, count: int) -> tuple[str, ...]:

@@ -59,7 +59,9 @@ class Cuda(Gpu):
             return ladder.work(_on_this_device(kernel), product)
         choice = self._chosen(product)
         if choice.way is Way.BATCHED_TMA and not batched_tma.reads(product):
-            choice = self._chosen(product, row_major=False)
+            choice = self._chosen(product, read=False)
+        elif choice == F32_BEST and product.count > 1 and batched_tma.mn_major(product):
+            choice = self._chosen(product, mn_major=True)
         if choice.way in (Way.BATCHED, Way.BATCHED_MMA):
             return self._batched_work(product, mma=choice.way is Way.BATCHED_MMA)
         if choice.way is Way.BATCHED_TMA:
@@ -95,11 +97,8 @@ class Cuda(Gpu):
         return ladder.resources(rung)
 
     @staticmethod
-    def _chosen(product: Product, *, row_major: bool = True) -> Choice:
-        shape = product.sizes
-        return choose(
-            product.types, *shape, product.count, current_device(), plain=_plain(product), row_major=row_major
-        )
+    def _chosen(product: Product, **operands: bool) -> Choice:
+        return choose(product.types, *product.sizes, product.count, current_device(), plain=_plain(product), **operands)
 
     def _batched_work(self, product: Product, *, mma: bool) -> Work | ArrayWork:
         """A batch of small products: by the instance for its shape where there is one, and neither alpha, beta nor

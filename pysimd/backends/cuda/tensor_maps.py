@@ -51,8 +51,8 @@ def replace_address(tensor_map: int, address: int) -> None:
 def tensor_map(
     pointer: int,
     itemsize: int,
-    extents: tuple[int, int, int],
-    steps: tuple[int, int],
+    extents: tuple[int, ...],
+    steps: tuple[int, ...],
     box: tuple[int, ...],
     swizzle: int,
 ) -> np.ndarray:
@@ -61,8 +61,9 @@ def tensor_map(
     Args:
         pointer: address of the first element, a multiple of ``ALIGNMENT``.
         itemsize: bytes of an element.
-        extents: elements along memory, across it, and products.
-        steps: bytes from row to row and from product to product, multiples of ``ALIGNMENT``; where an extent is 1, any.
+        extents: elements along memory, across it in one dimension or two, and products.
+        steps: bytes between neighbours in the dimensions across memory and between products, multiples of
+            ``ALIGNMENT``; where an extent is 1, any.
         box: elements along memory and across it, and products (by default one), that one copy brings, at most 256 each.
         swizzle: bytes of a row of the box within which pieces of 16 are stored in an order that depends on the row;
             0: as they lie.
@@ -72,6 +73,7 @@ def tensor_map(
             f"the tensor memory accelerator reads matrices of fewer than {MOST} rows, columns and products, "
             f"got {extents}: take a kernel that does not need it"
         )
+    rank = len(extents)
     row = -(-extents[0] * itemsize // ALIGNMENT) * ALIGNMENT
     steps = tuple(step if n > 1 else row for n, step in zip(extents[1:], steps, strict=True))
     storage = np.zeros(128 + 64, np.uint8)
@@ -80,12 +82,12 @@ def tensor_map(
     status = driver.function("cuTensorMapEncodeTiled")(
         ctypes.c_void_p(result.ctypes.data),
         ctypes.c_int(_UNSIGNED[itemsize]),
-        ctypes.c_uint32(3),
+        ctypes.c_uint32(rank),
         ctypes.c_void_p(pointer),
-        (ctypes.c_uint64 * 3)(*extents),
-        (ctypes.c_uint64 * 2)(*steps),
-        (ctypes.c_uint32 * 3)(*(*box, 1)[:3]),
-        (ctypes.c_uint32 * 3)(1, 1, 1),
+        (ctypes.c_uint64 * rank)(*extents),
+        (ctypes.c_uint64 * (rank - 1))(*steps),
+        (ctypes.c_uint32 * rank)(*(*box, 1)[:rank]),
+        (ctypes.c_uint32 * rank)(*[1] * rank),
         ctypes.c_int(0),
         ctypes.c_int(_SWIZZLES[swizzle]),
         ctypes.c_int(_PROMOTION_256),

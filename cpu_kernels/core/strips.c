@@ -1,0 +1,294 @@
+/* strips.c: see strips.h. Compiled for the baseline processor.
+ *
+ * With few rows B is read as often as its elements are used, so packing all of it first would take as long as the product;
+ * and a micro-tile that runs down a column of B touches another page, and the same few sets of the caches, in every
+ * step. So a strip of columns of C is computed in pieces of some rows of B, from the first row to the last, and its
+ * accumulators are in memory, in L1 or L2, in between. The terms are added in the same order as by one tile
+ * (PYSIMD_CHAIN; integers are just added), and K is divided in the same blocks as in gemm.c, so the bits are the same.
+ *
+ *   in place   few tiles of rows, and B as the kernel reads it: STRIP_K rows of B are read side by side, from left to
+ *              right.
+ *   in pieces  else a piece of B is packed, or widened, into L2, and multiplied at once. The columns of a transposed B are
+ *              read in longer pieces, of fewer of them.
+ *
+ * A product of few columns whose A is transposed is computed like that with the operands exchanged, C^T = B^T A^T: A's
+ * columns are the long rows that are read once.
+ *
+ * Tried on a Zen 3, one thread, 8 x 4096 x 4096 float, where the multiply-adds alone take 3 ms, reading B alone 2.2, and the
+ * product 6 to 7: in place with 16 rows side by side, which fall in the same sets, 1.3 times as long; pieces of short rows,
+ * so that accumulators or B stay in L1, 1.1 to 1.4 times (the longer the rows that are read, the better); software prefetch
+ * of the next piece, or further ahead in the same rows, into L1 or L2, a line in each step or all at once, 1.0 to 1.3 times;
+ * a tile that packs B while it multiplies its first rows by it, 1.0 times; four rows of B copied together, 0.9 times where
+ * B is packed (not done here: pack.c copies row by row).
+ */
+#include "strips.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "caches.h"
+#include "gemm.h"
+#include "pack.h"
+#include "scale.h"
+#include "split.h"
+#include "stage.h"
+#include "threads.h"
+#include "widen.h"
+
+enum {
+    CACHE_LINE = 64,
+    ROWS_IN_PLACE = 3,     /* tiles of rows of C; with more of them B is packed in pieces */
+    MOST_TILES = 4,        /* the same of any product here, */
+    MOST_ROWS = 60,        /* or rows, of floats whose B lies by rows */
+    LEAST_COLUMNS = 4,     /* tiles of columns of C */
+    STRIP_K = 8,           /* rows of B that are read side by side in place */
+    STRIP_TILES = 64,      /* of C, in a call of the kernel */
+    STRIP_BYTES = 16 << 10, /* a row of accumulators */
+    PIECE_K = 32,          /* rows of a piece */
+    PIECE_BYTES = 16 << 10, /* a row of a piece */
+    COLUMNS_K = 256,       /* rows of a piece of a transposed B */
+    COLUMNS_PANELS = 8,    /* and micro-panels of it */
+};
+
+/* The product as it is computed: with the operands exchanged where `exchanged`. */
+typedef struct {
+    const pysimd_kernel *kernel;
+    const pysimd_product *product;
+    pysimd_sizes size, packed;
+    int64_t m, n, k, rs_a, cs_a, rs_b, cs_b;
+    int exchanged, in_place, a_in_place, chains;
+    int64_t rows;                /* of a micro-tile */
+    int64_t depth, width;        /* of a piece: rows and columns of B */
+    int64_t strips, products;    /* strips of a product; products of the batch */
+    int64_t kc;                  /* of a block of k */
+    int64_t panel_bytes;         /* of a micro-panel of a piece */
+    int64_t rs_sums;             /* between rows of accumulators, in elements */
+    int64_t a_bytes, b_bytes, sums_bytes, bytes; /* of a thread's memory, and its parts */
+    char *memory;
+    _Atomic int stop;
+} job;
+
+/* Elements from one row to the next of `columns`, so that rows begin on cache lines and do not fall into the same sets. */
+static int64_t apart(int64_t columns, int64_t size)
+{
+    const int64_t bytes = multiple(columns * size, CACHE_LINE);
+    return (bytes % 512 ? bytes : bytes + CACHE_LINE) / size;
+}
+
+/* Operands of one type can be exchanged: the kernel's panels of A and B then hold each other's values. */
+static int can_exchange(const pysimd_kernel *kernel)
+{
+    return kernel->types != U8I8I32;
+}
+
+static int of_integers(const pysimd_kernel *kernel) { return kernel->types == I8I32 || kernel->types == U8I8I32; }
+
+/* Kernels of floats must accumulate in one chain (PYSIMD_CHAIN), which those of outer.h do. */
+static int has_kernel(const pysimd_kernel *kernel)
+{
+    const int64_t tile = (int64_t)kernel->mr * kernel->nr * pysimd_element_sizes[kernel->types].c;
+    return kernel->form == OUTER && kernel->dispatch != NEVER && !kernel->k_tile && tile >= 256 &&
+           (of_integers(kernel) || (kernel->k_group == 1 && kernel->panel != OFFSET));
+}
+
+/* With more rows it pays to pack all of B before: from 57 on for int8 and a transposed B (1.0 to 1.25 times as fast), from
+ * 96 on for floats, of which 57 rows took 0.83 to 0.92 times as long like this (Zen 3). */
+static int has_shape(const pysimd_kernel *kernel, int64_t m, int64_t n, int by_rows)
+{
+    const int64_t tiles = MOST_TILES * (int64_t)kernel->mr;
+    const int64_t rows = by_rows && !of_integers(kernel) ? most(tiles, MOST_ROWS) : tiles;
+    return m <= rows && n >= LEAST_COLUMNS * kernel->nr;
+}
+
+/* An A in L2 is packed as fast. */
+static int exchanges(const pysimd_kernel *kernel, const pysimd_product *q)
+{
+    const double bytes_a = (double)q->m * (double)q->k * pysimd_element_sizes[kernel->types].a;
+    return bytes_a > (double)pysimd_caches().l2 && q->rs_a == 1 && q->cs_a != 1 && q->m > q->n && can_exchange(kernel) && has_shape(kernel, q->n, q->m, 1);
+}
+
+int pysimd_strips_take(const pysimd_kernel *kernel, const pysimd_product *q)
+{
+    if (!has_kernel(kernel)) return 0;
+    return has_shape(kernel, q->m, q->n, q->cs_b == 1) || exchanges(kernel, q);
+}
+
+static job job_of(const pysimd_kernel *kernel, const pysimd_product *q, int threads)
+{
+    job j = {.kernel = kernel, .product = q, .size = pysimd_element_sizes[kernel->types],
+             .packed = pysimd_sizes_in_kernel(kernel), .k = q->k, .products = 1};
+    for (int d = 0; d < q->ndim; d++) j.products *= q->shape[d];
+    j.exchanged = exchanges(kernel, q);
+    if (j.exchanged)
+        j.m = q->n, j.n = q->m, j.rs_a = q->cs_b, j.cs_a = q->rs_b, j.rs_b = q->cs_a, j.cs_b = q->rs_a;
+    else
+        j.m = q->m, j.n = q->n, j.rs_a = q->rs_a, j.cs_a = q->cs_a, j.rs_b = q->rs_b, j.cs_b = q->cs_b;
+    const int64_t nr = kernel->nr, panels = quotient(j.n, nr);
+    const int by_rows = j.cs_b == 1;
+    j.chains = !of_integers(kernel);
+    j.rows = equal_parts(j.m, kernel->mr, 1);
+    j.in_place = pysimd_reads_b(kernel, j.rs_b, j.cs_b) && j.m <= ROWS_IN_PLACE * kernel->mr;
+    j.a_in_place = pysimd_reads_a(kernel, j.k, j.rs_a, j.cs_a) && kernel->k_group == 1;
+    j.depth = j.in_place ? STRIP_K : by_rows ? PIECE_K : COLUMNS_K;
+    const int64_t longest = j.in_place ? STRIP_BYTES / j.size.c / nr
+                            : by_rows  ? PIECE_BYTES / (j.packed.b * kernel->k_group) / nr
+                                       : COLUMNS_PANELS;
+    const int64_t members = least(quotient(threads, j.products), panels);
+    const int64_t wide = most(longest, 1), rounds = quotient(panels, members * wide);
+    j.width = quotient(panels, members * rounds) * nr;
+    j.strips = quotient(j.n, j.width);
+    j.kc = pysimd_block_of_k(kernel, j.k);
+    j.rs_sums = apart(j.width, j.size.c);
+    j.panel_bytes = multiple(pysimd_panel_of_b(kernel, j.depth, nr).bytes, CACHE_LINE) + CACHE_LINE;
+    j.a_bytes = multiple(pysimd_panel_of_a(kernel, j.m, j.depth).bytes + CACHE_LINE, CACHE_LINE);
+    if (!j.in_place) j.b_bytes = j.width / nr * j.panel_bytes + 2 * j.depth * CACHE_LINE;
+    j.sums_bytes = multiple(j.m * j.rs_sums * j.size.c, CACHE_LINE);
+    j.bytes = j.a_bytes + j.b_bytes + j.sums_bytes * (j.exchanged ? 2 : 1);
+    return j;
+}
+
+/* --- a piece of B --- */
+
+/* Where the kernel finds columns of B: the first micro-tile, the distance of the next one, and of rows, in elements as it
+ * reads them. */
+typedef struct {
+    const char *data;
+    int64_t bs, rs;
+    int panels; /* of which the last is as wide as its columns */
+} piece;
+
+/* `count` rows of `columns` columns, as the kernel reads them. */
+static piece piece_of(const job *j, const char *b, int64_t count, int64_t columns, char *to)
+{
+    const pysimd_kernel *kernel = j->kernel;
+    const int64_t nr = kernel->nr;
+    if (j->in_place) return (piece){b, nr, j->rs_b, 0};
+    if (kernel->panel == WIDE && kernel->k_group == 1 && j->cs_b == 1) {
+        const int64_t rs = apart(columns, j->packed.b);
+        pysimd_widen_fn *widen = pysimd_widening(kernel, 1);
+        for (int64_t p = 0; p < count; p++)
+            widen(columns, b + p * j->rs_b * j->size.b, to + p * rs * j->packed.b);
+        return (piece){to, nr, rs, 0};
+    }
+    const piece found = {to, j->panel_bytes / j->packed.b, nr * kernel->k_group, 1};
+    if (kernel->panel != WIDE) {
+        pysimd_pack_panels(kernel, count, columns, b, j->rs_b, j->cs_b, to, j->panel_bytes);
+        return found;
+    }
+    for (int64_t c = 0; c < columns; c += nr, to += j->panel_bytes) {
+        const pysimd_operand panel = {1, count, least(nr, columns - c), b + c * j->cs_b * j->size.b, 0, j->rs_b, j->cs_b};
+        pysimd_stage_b(kernel, &panel, to);
+    }
+    return found;
+}
+
+/* Adds `count` terms, from a and b on, to the accumulators of `columns` columns, or begins with them if `first`. */
+static void add_terms(const job *j, const char *a, const char *b, int64_t count, int64_t columns, int first, char *memory)
+{
+    const pysimd_kernel *kernel = j->kernel;
+    const int64_t nr = kernel->nr;
+    char *sums = memory + j->a_bytes + j->b_bytes;
+    const pysimd_operand of_a = {1, j->m, count, a, 0, j->rs_a, j->cs_a};
+    pysimd_staged x = {a, 0, j->rs_a, j->cs_a};
+    if (!j->a_in_place) x = pysimd_stage_a(kernel, &of_a, memory);
+    const piece y = piece_of(j, b, count, columns, memory + j->a_bytes);
+    pysimd_call s = {.k = quotient(count, kernel->k_group), .rs_a = x.rs, .cs_a = x.cs, .bs_b = y.bs, .rs_b = y.rs,
+                     .bs_c = nr, .rs_c = j->rs_sums, .flags = first ? PYSIMD_ZERO : j->chains ? PYSIMD_CHAIN : 0};
+    for (int64_t c = 0, n; c < columns; c += n) {
+        const int64_t rest = columns - c;
+        n = rest < nr ? rest : least(rest / nr, STRIP_TILES) * nr;
+        s.n = least(n, nr), s.batch = quotient(n, nr);
+        s.b = y.data + c / nr * y.bs * j->packed.b;
+        if (rest < nr && y.panels) s.rs_b = rest * kernel->k_group;
+        for (int64_t i = 0; i < j->m; i += j->rows) {
+            s.m = least(j->rows, j->m - i);
+            s.a = (const char *)x.data + i * x.rs * j->packed.a;
+            s.c = sums + (i * j->rs_sums + c) * j->size.c;
+            kernel->batch(&s);
+        }
+    }
+}
+
+/* --- strips --- */
+
+/* The accumulators into C, from column `column` of the computed product on. */
+static void finish(const job *j, pysimd_factors factors, int64_t column, int64_t columns, char *c, char *memory)
+{
+    const pysimd_product *q = j->product;
+    char *sums = memory + j->a_bytes + j->b_bytes;
+    if (!j->exchanged) {
+        pysimd_scale_tile(j->kernel->types, factors, j->m, columns, sums, j->rs_sums, c + column * j->size.c, q->rs_c);
+        return;
+    }
+    char *to = sums + j->sums_bytes;
+    pysimd_copy_matrix(columns, j->m, j->size.c, sums, 1, j->rs_sums, to, j->m);
+    pysimd_scale_tile(j->kernel->types, factors, columns, j->m, to, j->m, c + column * q->rs_c * j->size.c, q->rs_c);
+}
+
+/* Addresses of a product of the batch, as it is computed. */
+typedef struct {
+    const char *a, *b;
+    char *c;
+} matrices;
+
+static matrices product_at(const job *j, int64_t index)
+{
+    const pysimd_product *q = j->product;
+    int64_t a = 0, b = 0, c = 0;
+    for (int d = q->ndim - 1; d >= 0; d--) {
+        const int64_t at = index % q->shape[d];
+        index /= q->shape[d];
+        a += at * q->batch_a[d], b += at * q->batch_b[d], c += at * q->batch_c[d];
+    }
+    const char *of_a = (const char *)q->a + a * j->size.a, *of_b = (const char *)q->b + b * j->size.b;
+    char *of_c = (char *)q->c + c * j->size.c;
+    return j->exchanged ? (matrices){of_b, of_a, of_c} : (matrices){of_a, of_b, of_c};
+}
+
+static int stopped(job *j, int thread)
+{
+    const pysimd_product *q = j->product;
+    if (thread == 0 && q->interrupted && q->interrupted(q->context)) atomic_store(&j->stop, 1);
+    return atomic_load(&j->stop);
+}
+
+static int64_t items(void *context, int64_t phase)
+{
+    const job *j = context;
+    (void)phase;
+    return j->products * j->strips;
+}
+
+static void run(void *context, int thread, int64_t phase, int64_t item)
+{
+    job *j = context;
+    const pysimd_product *q = j->product;
+    const matrices x = product_at(j, item / j->strips);
+    const int64_t column = item % j->strips * j->width, columns = least(j->width, j->n - column);
+    const char *b = x.b + column * j->cs_b * j->size.b;
+    char *memory = j->memory + thread * j->bytes;
+    const int scales = (q->flags & PYSIMD_FACTORS) != 0;
+    (void)phase;
+    for (int64_t k = 0; k < j->k && !stopped(j, thread); k += j->kc) {
+        const int64_t end = least(k + j->kc, j->k);
+        for (int64_t p = k; p < end; p += j->depth)
+            add_terms(j, x.a + p * j->cs_a * j->size.a, b + p * j->rs_b * j->size.b, least(j->depth, end - p), columns,
+                      p == k, memory);
+        const int zero = k == 0 && q->flags & PYSIMD_ZERO;
+        const pysimd_factors factors = {scales ? q->alpha : 1, scales && k == 0 ? q->beta : 1, !zero};
+        finish(j, factors, column, columns, x.c, memory);
+    }
+}
+
+int pysimd_strips(const pysimd_kernel *kernel, const pysimd_product *product, int threads)
+{
+    job j = job_of(kernel, product, threads);
+    pysimd_buffer *memory = pysimd_take_buffer(threads * j.bytes);
+    if (!memory) return -1;
+    j.memory = memory->data;
+    const pysimd_work work = {&j, 1, items, run, &j.stop};
+    const int refused = product->begin && product->begin(product->context);
+    if (!refused) pysimd_run(&work, threads, product->woken, product->ns);
+    pysimd_give_back_buffer(memory);
+    return refused || j.stop ? PYSIMD_INTERRUPTED : 0;
+}

@@ -1,0 +1,14 @@
+/* strips.h: products with few rows, or few columns, whose large operand is read once, straight, and never packed as a
+ * whole. */
+#ifndef PYSIMD_STRIPS_H
+#define PYSIMD_STRIPS_H
+
+#include "driver.h"
+
+/* Whether pysimd_strips computes the product: one that pysimd_gemm_takes, since the bits are those of its loops. */
+int pysimd_strips_take(const pysimd_kernel *kernel, const pysimd_product *product);
+
+/* As pysimd_gemm, with at most `threads` threads. */
+int pysimd_strips(const pysimd_kernel *kernel, const pysimd_product *product, int threads);
+
+#endif
