@@ -67,10 +67,20 @@ ffi.cdef(
     pysimd_cache_sizes pysimd_caches(void);
 
     typedef struct {
-        int64_t spin_ns, awake_ns, lost_ns, shared_ns, shared_spin_ns, look_ns, lost, rescued;
+        int64_t spin_ns, awake_ns, lost_ns, shared_ns, shared_spin_ns, look_ns, few, worth_ns, shared_until, lost,
+                rescued;
         ...;
     } pysimd_waiting;
     extern pysimd_waiting pysimd_waits;
+
+    typedef struct {
+        void *context;
+        int64_t phases;
+        int64_t (*items)(void *context, int64_t phase);
+        void (*run)(void *context, int thread, int64_t phase, int64_t item);
+        ...;
+    } pysimd_work;
+    void pysimd_run(const pysimd_work *work, int threads, int woken, double ns);
 
     uint64_t pysimd_cpu_features(void);
     void pysimd_start(int highest_target);

@@ -184,6 +184,7 @@ static PyObject *multiply(const request *r)
     const pysimd_scaling scaling = in_place ? (pysimd_scaling){0} : scaling_of(r, &p, kernel, &p.out, &target);
     const double ns = estimate(&p, kernel);
     p.product.threads = r->threads ? r->threads : default_threads(ns);
+    p.product.ns = ns;
     p.product.woken = r->threads ? 0 : pysimd_threads_for(ns, limits.wake_ns, limits.threads);
     if (compute(kernel, &p.product, ns, in_place ? NULL : &scaling, result, copied)) goto failed;
     if (product != result) Py_DECREF(product);

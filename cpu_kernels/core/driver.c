@@ -397,7 +397,7 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     const int refused = product->begin && product->begin(product->context);
     if (!refused)
         pysimd_run(&(pysimd_work){.context = &d, .phases = 1, .items = parts_of, .run = run_part}, threads,
-                   product->woken);
+                   product->woken, product->ns);
     if (d.whole.scratch != local) free(d.whole.scratch);
     return refused ? PYSIMD_INTERRUPTED : 0;
 }

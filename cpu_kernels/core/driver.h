@@ -24,6 +24,7 @@ typedef struct {
     int64_t shape[PYSIMD_MAX_DIMS], batch_a[PYSIMD_MAX_DIMS], batch_b[PYSIMD_MAX_DIMS], batch_c[PYSIMD_MAX_DIMS];
     int flags;
     int threads, woken; /* of pysimd_run; less than 1 and more than PYSIMD_MAX_THREADS are allowed */
+    double ns;          /* of pysimd_run */
     double alpha, beta;
     int (*begin)(void *context); /* NULL, or called when all memory is there, before C is read: nonzero ends it */
     int (*interrupted)(void *context); /* NULL, or asked in between by the calling thread: nonzero ends the product */

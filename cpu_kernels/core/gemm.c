@@ -36,6 +36,7 @@
 #include <sys/mman.h>
 
 #include "caches.h"
+#include "grid.h"
 #include "pack.h"
 #include "scale.h"
 #include "split.h"
@@ -59,7 +60,6 @@ enum {
     WORTH_TWO_THREADS = 1 << 21,  /* multiply-adds */
     WORTH_A_THREAD = 1 << 18,     /* multiply-adds of each, where there are so many */
     WORTH_A_PHASE = 1 << 22,      /* multiply-adds of each thread between two barriers, if there are so many */
-    WORTH_A_GRID = 1 << 28,       /* at most: multiply-adds of a product that threads divide by rows and columns */
 };
 static const int64_t MOST_MEMORY = 64 << 20; /* of the blocks of B of all teams */
 
@@ -541,35 +541,13 @@ static int threads_of(const pysimd_product *q)
     return worth >= bound ? bound : (int)worth;
 }
 
-/* With tile registers, one product for several threads becomes a grid of products, two for each thread, which packs the
- * columns of B that it reads: panels that all threads share come from another processor's cache, and threads wait for
- * each other before they read them. 512 x 512 x 512 bfloat16 took 0.7 times as long on 16 threads, int8 0.8 times;
- * 1024 x 1024 x 1024 bfloat16 as long, int8 longer, for B is packed several times (Xeon). Returns whether there is such
- * a grid. */
-static int divide(const pysimd_kernel *kernel, const pysimd_product *product, int threads, pysimd_product *parts)
-{
-    const double macs = (double)product->m * (double)product->n * (double)product->k;
-    if (!kernel->k_tile || threads == 1 || macs > WORTH_A_GRID) return 0;
-    for (int d = 0; d < product->ndim; d++)
-        if (product->shape[d] != 1) return 0;
-    int64_t count = 2 * threads, rows = grid_rows(product->m, kernel->mr, product->n, kernel->nr, count);
-    if (!rows) count = threads, rows = grid_rows(product->m, kernel->mr, product->n, kernel->nr, count);
-    if (!rows) return 0;
-    const int64_t columns = count / rows;
-    *parts = *product;
-    parts->m = product->m / rows, parts->n = product->n / columns, parts->ndim = 2;
-    parts->shape[0] = rows, parts->batch_a[0] = parts->m * product->rs_a, parts->batch_b[0] = 0;
-    parts->shape[1] = columns, parts->batch_a[1] = 0, parts->batch_b[1] = parts->n * product->cs_b;
-    parts->batch_c[0] = parts->m * product->rs_c, parts->batch_c[1] = parts->n;
-    return 1;
-}
-
 int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *given)
 {
     if (pysimd_strips_take(kernel, given)) return pysimd_strips(kernel, given, threads_of(given));
     pysimd_product parts;
     const plan whole = plan_of(kernel, given);
-    const int threads = threads_of(given), divided = divide(kernel, given, threads, &parts);
+    const int threads = threads_of(given);
+    const int divided = pysimd_grid(kernel, given, threads, whole.batch, &parts);
     const pysimd_product *product = divided ? &parts : given;
     const plan p = divided ? plan_of(kernel, &parts) : whole;
     const int by_products = divided || divides_batch(&p, threads);
@@ -585,7 +563,7 @@ int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *given)
     else
         work = (pysimd_work){&t, blocks_of(&t) + 1, items_of_blocks, run_blocks, &j.stop};
     const int refused = product->begin && product->begin(product->context);
-    if (!refused) pysimd_run(&work, threads, product->woken);
+    if (!refused) pysimd_run(&work, threads, product->woken, product->ns);
     pysimd_give_back_buffer(memory);
     return refused || j.stop ? PYSIMD_INTERRUPTED : 0;
 }

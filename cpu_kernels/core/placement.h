@@ -5,19 +5,25 @@
 #include <pthread.h>
 #include <stdint.h>
 
-/* Processors that a thread may run on, as they were before it was moved. */
+/* Processors that a thread may run on: as they were before it was moved, and since then. */
 typedef struct {
-    _Alignas(8) unsigned char bytes[128];
-    int moved;
+    _Alignas(8) unsigned char before[128], now[128];
+    int moved, cpu; /* cpu: the calling thread's processor at that time */
 } pysimd_processors;
 
-/* The thread has to leave the calling thread's processor, or to come to it, until pysimd_replace. A thread that waits
- * for a processor, or sleeps, begins there. */
+/* The processor of the calling thread; -1: not known. */
+int pysimd_processor(void);
+
+/* The thread has to leave the calling thread's processor, or to come to it, until pysimd_replace, which changes nothing
+ * if others have moved the thread since. A thread that waits for a processor, or sleeps, begins there. */
 pysimd_processors pysimd_move_away(pthread_t thread);
 pysimd_processors pysimd_move_here(pthread_t thread);
-void pysimd_replace(pthread_t thread, const pysimd_processors *before);
+void pysimd_replace(pthread_t thread, pysimd_processors *moved);
 
 /* Nanoseconds that the thread has run on a processor; -1: not known. */
 int64_t pysimd_ran_ns(pthread_t thread);
+
+/* Times that another thread got the processor while the calling one wanted to run; -1: not known. */
+int64_t pysimd_switches(void);
 
 #endif

@@ -247,6 +247,7 @@ void pysimd_fill_product(plan *p, const pysimd_kernel *kernel, int flags, double
     merge_batch(p);
     q->flags = flags | (flags & PYSIMD_ZERO && can_stream(p, kernel, stream_bytes) ? PYSIMD_STREAM : 0);
     q->threads = q->woken = 1;
+    q->ns = 0;
     q->interrupted = NULL;
     if (kernel->form == GEMV && q->m == 1 && q->n > 1) exchange_operands(q);
 }

@@ -288,7 +288,7 @@ int pysimd_strips(const pysimd_kernel *kernel, const pysimd_product *product, in
     j.memory = memory->data;
     const pysimd_work work = {&j, 1, items, run, &j.stop};
     const int refused = product->begin && product->begin(product->context);
-    if (!refused) pysimd_run(&work, threads, product->woken);
+    if (!refused) pysimd_run(&work, threads, product->woken, product->ns);
     pysimd_give_back_buffer(memory);
     return refused || j.stop ? PYSIMD_INTERRUPTED : 0;
 }

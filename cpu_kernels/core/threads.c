@@ -17,11 +17,19 @@
  *
  * Where another library's idle threads spin on the same processors (those of NumPy's OpenBLAS do for 110
  * milliseconds), a worker that yields does not come back for a slice of time, some milliseconds. One that finds that
- * it was away does not yield for 100 milliseconds, and no other does: after a short loop they sleep. Who sleeps is
- * woken in 12 to 40 microseconds, in front of a thread that spins; on any processor but the caller's, where the system
- * would put a third of them. A caller wakes them one after the other, so where there are more than three workers they
- * yield all the same: when fifteen slept early, bfloat16 products of 512 x 512 x 512 in turn with PyTorch's ran at 771
- * GFLOP/s on 16 cores of a Xeon, and at 1,879 before.
+ * it was away does not yield for 100 milliseconds, and no other does: after a short loop they sleep. (Away: another
+ * thread had the processor. That a virtual machine stood still does not count.) Who sleeps is woken in front of a thread
+ * that spins, on any processor but the caller's, where the system would put nearly all of them. To wake one took the
+ * caller 8 microseconds, and the worker began after 14, where it stays away from that processor from then on; 29 and
+ * 36 where it was sent away before each call and allowed back after it; 15 and 50 on an idle processor (Zen 3, calls
+ * 100 microseconds apart). So work of less than 64 microseconds wakes nobody then, but where calls follow on each
+ * other. In turn with NumPy, five products of 30 to 100 microseconds were slower than NumPy's in 79 of 400 samples with
+ * this and grid.h, and in 162 without. Tried there without gain: workers that read how many threads want to run
+ * (/proc/loadavg) before they yield; that no worker yields at all; sleeping early for a second.
+ *
+ * A caller wakes workers one after the other, so where there are more than three they yield all the same: when fifteen
+ * slept early, bfloat16 products of 512 x 512 x 512 in turn with PyTorch's ran at 771 GFLOP/s on 16 cores of a Xeon,
+ * and at 1,879 before.
  *
  * If a worker loses its processor in the middle of an item, the caller, which has nothing else to do, has it moved to
  * its own processor and lets it end the item there. In turn with NumPy on a Zen 3 with two processors, a worker had an
@@ -53,6 +61,7 @@ pysimd_waiting pysimd_waits = {
     .shared_spin_ns = 20 * 1000,
     .look_ns = 30 * 1000,
     .few = 3,
+    .worth_ns = 64 * 1000,
 };
 _Static_assert(PYSIMD_MAX_ITEMS == 1 << ITEM_BITS, "an item's number has ITEM_BITS bits");
 
@@ -92,6 +101,7 @@ struct worker {
     int number;          /* in the call */
     int64_t ran;         /* nanoseconds on a processor, when the caller looked */
     pthread_t id;
+    pysimd_processors away; /* from a caller's processor; for callers, who have taken the worker */
     pthread_mutex_t mutex;
     pthread_cond_t wake;
 };
@@ -107,15 +117,22 @@ static int stopped(const pysimd_work *w) { return w->stop && atomic_load(w->stop
 
 /* --- workers without a processor --- */
 
-static _Atomic int64_t shared_until; /* so long other threads are supposed to spin on the processors */
 static _Atomic int created; /* workers */
 
-static int is_shared(int64_t now) { return now < atomic_load(&shared_until); }
-
-/* Few workers sleep early from now on. */
-static void share(int64_t now)
+/* Whether other threads are supposed to spin on the processors, and workers are so few that they sleep early. */
+static int is_shared(int64_t now)
 {
-    if (atomic_load(&created) <= pysimd_waits.few) atomic_store(&shared_until, now + pysimd_waits.shared_ns);
+    return now < atomic_load(&pysimd_waits.shared_until) && atomic_load(&created) <= pysimd_waits.few;
+}
+
+static void share(int64_t now) { atomic_store(&pysimd_waits.shared_until, now + pysimd_waits.shared_ns); }
+
+/* A worker may run on any processor but the calling thread's, or on all again. It stays away from one processor: to
+ * move it at each call takes the system longer than to wake it. */
+static void place(worker *w, int away)
+{
+    if (w->away.moved && (!away || w->away.cpu != pysimd_processor())) pysimd_replace(w->id, &w->away);
+    if (away && !w->away.moved) w->away = pysimd_move_away(w->id);
 }
 
 /* A worker ends its item on the calling thread's processor, and then sleeps. */
@@ -124,9 +141,10 @@ static void rescue(worker *w)
     atomic_fetch_add(&pysimd_waits.rescued, 1);
     share(now_ns());
     atomic_store(&w->leaves, 1);
-    const pysimd_processors before = pysimd_move_here(w->id);
-    while (before.moved && atomic_load(&w->busy)) sched_yield();
-    pysimd_replace(w->id, &before);
+    place(w, 0);
+    pysimd_processors here = pysimd_move_here(w->id);
+    while (here.moved && atomic_load(&w->busy)) sched_yield();
+    pysimd_replace(w->id, &here);
 }
 
 /* A thread waits; if it is the caller's, it looks after workers that have an item and do not run. */
@@ -199,16 +217,18 @@ static call *watch(const worker *w)
 {
     enum { CHECKS = 16 };
     call *found;
+    int64_t switches = -1;
     const int64_t start = now_ns(), spin_ns = is_shared(start) ? pysimd_waits.shared_spin_ns : pysimd_waits.spin_ns;
     for (int64_t now = start, before; now - start < pysimd_waits.awake_ns;) {
         for (int i = 0; i < CHECKS; i++, relax())
             if ((found = atomic_load(&w->call))) return found;
+        if (switches < 0) switches = pysimd_switches();
         if (now - start > spin_ns) {
             if (is_shared(now)) return NULL;
             sched_yield();
         }
         before = now, now = now_ns();
-        if (now - before > pysimd_waits.lost_ns) {
+        if (now - before > pysimd_waits.lost_ns && (switches < 0 || pysimd_switches() > switches)) {
             atomic_fetch_add(&pysimd_waits.lost, 1);
             share(now);
         }
@@ -245,13 +265,14 @@ static void *serve(void *argument)
 static void ask(worker *w, call *c)
 {
     atomic_store(&w->call, c);
-    if (!atomic_load(&w->asleep)) return;
+    if (!atomic_load(&w->asleep)) {
+        if (w->away.moved) place(w, is_shared(now_ns())); /* the caller may be on the worker's processor now */
+        return;
+    }
     pthread_mutex_lock(&w->mutex); /* it waits for the signal, or has seen the call */
     pthread_mutex_unlock(&w->mutex);
-    const int away = is_shared(now_ns());
-    const pysimd_processors before = away ? pysimd_move_away(w->id) : (pysimd_processors){.moved = 0};
+    place(w, is_shared(now_ns()));
     pthread_cond_signal(&w->wake);
-    pysimd_replace(w->id, &before);
 }
 
 /* Returns when the worker has nothing to do with the call any more. */
@@ -292,12 +313,15 @@ static int create(worker *w)
 }
 
 /* Takes at most `most` workers that no other call has. Of these, `woken` may be asleep or new; all may, where a call
- * ended just before. */
-static int take(worker **taken, int most, int woken)
+ * ended just before, or where they sleep early and the work is worth it. */
+static int take(worker **taken, int most, int woken, double ns)
 {
     int count = 0;
+    const int64_t now = now_ns();
+    const int shared = is_shared(now);
     pthread_mutex_lock(&pool.mutex);
-    if (now_ns() - pool.last < pysimd_waits.awake_ns) woken = most;
+    if (now - pool.last < (shared ? pysimd_waits.shared_spin_ns : pysimd_waits.awake_ns)) woken = most;
+    if (shared && ns >= (double)pysimd_waits.worth_ns) woken = most;
     for (int i = 0; count < most && !pool.closed; i++) {
         worker *w = &pool.workers[i];
         const int new = i == pool.count;
@@ -329,14 +353,14 @@ __attribute__((destructor)) static void close_pool(void)
     pthread_mutex_unlock(&pool.mutex);
 }
 
-void pysimd_run(const pysimd_work *work, int threads, int woken)
+void pysimd_run(const pysimd_work *work, int threads, int woken, double ns)
 {
     worker *taken[PYSIMD_MAX_THREADS - 1];
     if (threads == 1) {
         run_alone(work);
         return;
     }
-    const int count = take(taken, threads - 1, (woken ? woken : threads) - 1);
+    const int count = take(taken, threads - 1, (woken ? woken : threads) - 1, ns);
     call c = {.work = work, .workers = taken, .count = count};
     for (int i = 0; i < count; i++) {
         taken[i]->number = i + 1;

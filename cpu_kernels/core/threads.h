@@ -30,14 +30,16 @@ typedef struct {
     int64_t shared_spin_ns; /* than their own, and a worker is in the loop for so long */
     int64_t look_ns;        /* who has an item and does not run for so long ends it on the caller's processor */
     int64_t few;            /* more workers than these do not sleep early */
+    int64_t worth_ns;       /* of work, for which threads that sleep early are woken */
+    _Atomic int64_t shared_until;  /* the time when that ends */
     _Atomic int64_t lost, rescued; /* times that it came to that */
 } pysimd_waiting;
 extern pysimd_waiting pysimd_waits;
 
-/* Runs all items, on at most `threads` threads, of which the calling one is the first. Threads that sleep are woken for
- * the first `woken` (0: for all). There are fewer where other calls have taken them or the system refuses them; a
- * thread that has not begun before the last item is taken takes no part. Any thread may call this, also from `run`, and
- * also a child after fork. */
-void pysimd_run(const pysimd_work *work, int threads, int woken);
+/* Runs all items, which take one thread about `ns` nanoseconds (0: not known), on at most `threads` threads, of which
+ * the calling one is the first. Threads that sleep are woken for the first `woken` (0: for all). There are fewer where
+ * other calls have taken them or the system refuses them; a thread that has not begun before the last item is taken
+ * takes no part. Any thread may call this, also from `run`, and also a child after fork. */
+void pysimd_run(const pysimd_work *work, int threads, int woken, double ns);
 
 #endif

@@ -358,6 +358,129 @@ def test_a_worker_without_a_processor(count):
     assert output(code) == ["True", "0", "True", "True"]
 
 
+POOL = """
+from pysimd._cpu import ffi, lib
+
+waits, ever = lib.pysimd_waits, 1 << 62
+
+def run(threads, items, item, woken=0, ns=0):
+    # item(thread, item) for each of the items, on the pool; what it returns or raises is lost
+    count = ffi.callback("int64_t(void *, int64_t)", lambda context, phase: items)
+    each = ffi.callback("void(void *, int, int64_t, int64_t)", lambda context, thread, phase, i: item(thread, i))
+    lib.pysimd_run(ffi.new("pysimd_work *", {"phases": 1, "items": count, "run": each}), threads, woken, ns)
+
+def start(workers):
+    # their threads: each item waits until all of them have one
+    together, found = threading.Barrier(workers + 1), []
+    def item(thread, i):
+        found.append(threading.get_native_id())
+        together.wait(60)
+    run(workers + 1, workers + 1, item)
+    return [task for task in found if task != threading.get_native_id()]
+
+def asleep(task):
+    return open(f"/proc/self/task/{task}/stat").read().rsplit(") ", 1)[1][0] == "S"
+
+def until(condition):
+    end = time.monotonic() + 60
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.001)
+    return condition()
+"""
+"""Work of one's own on the pool."""
+
+
+@LINUX
+@pytest.mark.skipif(bool(RUNNER) or SANITIZED, reason="calls back into Python from threads of the pool")
+@pytest.mark.parametrize("workers", [3, 4])
+def test_few_workers_sleep_early(workers):
+    """Beside threads that spin, up to three workers sleep after a short loop, and more of them do not."""
+    code = f"""
+waits.awake_ns = ever
+tasks = start({workers})
+waits.shared_until = ever
+if {workers} > 3:
+    time.sleep(0.1)  # on a busy machine they may take longer, and a wrong rule passes
+    print(not any(map(asleep, tasks)))
+else:
+    print(until(lambda: all(map(asleep, tasks))))
+"""
+    assert output(POOL + code) == ["True"]
+
+
+@LINUX
+@pytest.mark.skipif(bool(RUNNER) or SANITIZED, reason="calls back into Python from threads of the pool")
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no affinity")
+def test_a_worker_without_a_processor_moves():
+    """Its caller moves it to its own processor, where it ends its item; afterwards it sleeps, and may run anywhere."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one processor")
+    code = """
+allowed = os.sched_getaffinity(0)
+(task,) = start(1)
+here = max(allowed)
+os.sched_setaffinity(0, {here})  # the caller alone
+waits.awake_ns = ever
+begun, moved = threading.Event(), []
+def item(thread, i):
+    if thread == 0:
+        begun.wait(60)
+        return
+    begun.set()  # from here on it does not run, like one that has lost its processor
+    moved.append(until(lambda: os.sched_getaffinity(0) == {here}))
+run(2, 2, item)
+print(moved, waits.rescued > 0, until(lambda: asleep(task)), os.sched_getaffinity(task) == allowed)
+"""
+    assert output(POOL + code) == ["[True]", "True", "True", "True"]
+
+
+@LINUX
+@pytest.mark.skipif(bool(RUNNER) or SANITIZED, reason="calls back into Python from threads of the pool")
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no affinity")
+def test_workers_stay_away_from_their_caller():
+    """Beside threads that spin, a worker that is woken leaves its caller's processor until that state ends."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one processor")
+    code = """
+allowed = os.sched_getaffinity(0)
+(task,) = start(1)
+def seen(here):
+    os.sched_setaffinity(0, {here})
+    assert until(lambda: asleep(task))
+    start(1)
+    return os.sched_getaffinity(task)
+waits.look_ns = ever  # no worker is moved here
+waits.shared_until = ever
+first, last = min(allowed), max(allowed)
+print(seen(first) == allowed - {first}, seen(last) == allowed - {last})
+waits.shared_until = 0
+print(seen(last) == allowed)
+"""
+    assert output(POOL + code) == ["True"] * 3
+
+
+@LINUX
+@pytest.mark.skipif(bool(RUNNER) or SANITIZED, reason="calls back into Python from threads of the pool")
+def test_short_work_wakes_nobody_beside_spinning_threads():
+    """Work of ``worth_ns`` wakes a worker that sleeps early; shorter work does not, unless a call ended just before."""
+    code = """
+(task,) = start(1)
+def takes_part(ns, spin_ns):
+    # whether a worker was asked: then the caller's item, which comes first, waits for it
+    waits.shared_spin_ns = 0
+    assert until(lambda: asleep(task))
+    waits.shared_spin_ns = spin_ns
+    before = switches()
+    run(2, 1, lambda thread, i: None, 1, ns)
+    return until(lambda: switches() > before) if ns >= waits.worth_ns or spin_ns else switches() > before
+def switches():
+    return int(open(f"/proc/self/task/{task}/status").read().split("\\nvoluntary_ctxt_switches:")[1].split()[0])
+waits.shared_until = ever
+print(takes_part(waits.worth_ns, 0), takes_part(waits.worth_ns - 1, 0), takes_part(0, ever))
+"""
+    assert output(POOL + code) == ["True", "False", "True"]
+
+
 def test_the_gil_is_released(rng):
     """While one thread multiplies, another one runs Python."""
     a, b = pair(rng, *(("i8i32", (), 600) if QUICK else ("f64", (), 2000)), 500, 2000)  # with AMX int8 takes 2 ms
@@ -378,6 +501,26 @@ def test_the_gil_is_released(rng):
     done.set()
     counter.join()
     assert during > 1, "the other thread stood still"
+
+
+@pytest.mark.parametrize("types", CPU.offered)
+@pytest.mark.parametrize(
+    "case",
+    [((), 128, 128, 128), ((2,), 136, 130, 144), ((3,), 64, 200, 192), ((), 132, 300, 77)],  # columns; rows; neither
+    ids=str,
+)
+def test_grids_of_parts_have_the_same_bits(types, case, rng):
+    """Small products that few threads divide by columns or by rows, added to C, with factors, transposed."""
+    a, b = pair(rng, types, *case)
+    one = pysimd.matmul(a, b, threads=1)
+    check(one, types, a, b)
+    c = random_operand(rng, one.dtype, one.shape)
+    turned = np.ascontiguousarray(b.swapaxes(-1, -2)).swapaxes(-1, -2)
+    scaled = pysimd.gemm(a, b, c, alpha=2, beta=-1, threads=1)
+    for threads in (2, 3, 4):
+        assert pysimd.matmul(a, b, threads=threads).tobytes() == one.tobytes()
+        assert pysimd.matmul(a, turned, threads=threads).tobytes() == one.tobytes()
+        assert pysimd.gemm(a, b, c, alpha=2, beta=-1, threads=threads).tobytes() == scaled.tobytes()
 
 
 def test_parts_of_products_stay_in_their_scratch_memory(rng):

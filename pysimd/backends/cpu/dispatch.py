@@ -25,8 +25,7 @@ class Limits(NamedTuple):
             times less for 340. On 16 cores of a Xeon, 16 woken threads took 1.2 to 2.1 times less than one or two for
             300 to 700 microseconds of work, of which 4 threads that are awake reach most.
             After a call less than 2 milliseconds ago all are woken. Beside NumPy's spinning threads they sleep between
-            calls, and some of 50 microseconds take longer than on one thread (63x63x63 and 45x25x63 in
-            ``benchmarks/results/cliffs_amd.json``); not tried: this limit for them too.
+            calls; there work of 64 microseconds is worth waking them (``worth_ns`` in core/threads.c).
         gil_ns: the GIL is released for longer work. Next to a busy Python thread, a call that releases it
             waits up to 5 milliseconds to acquire it again, so short calls do not release it.
         stream_bytes: larger results are written by non-temporal stores, where their rows are as wide as the kernel's
