@@ -1,4 +1,5 @@
-/* peaks_fma: multiply-add loops that benchmarks/peaks.py compares the package's peaks with; nothing of the package is used.
+/* peaks_fma: multiply-add loops that benchmarks/peaks.py compares the package's peaks with; nothing of the package is
+ * used.
  *
  * contract  each function runs n steps of CHAINS independent multiply-adds, sum = x * y + sum, enough of them to hide
  *           their latency, and returns a number that depends on all of them. x and y come from memory whose
@@ -13,7 +14,8 @@ volatile int32_t bytes = 0x03fd02fe;
 
 #define UNROLLED _Pragma("GCC unroll 32")
 
-/* ISA: what the function may use. V: vector type. N: its elements. SET: a vector of one value. STEP: the multiply-add. */
+/* ISA: what the function may use. V: vector type. N: its elements. SET: a vector of one value. STEP: the
+ * multiply-add. */
 #define LOOP(NAME, ISA, V, N, CHAINS, X, Y, SET, STEP)                                                                 \
     const int64_t NAME##_macs = (int64_t)(CHAINS) * (N);                                                               \
     __attribute__((target(ISA))) double NAME(int64_t n)                                                                \

@@ -1,5 +1,5 @@
-/* ldmatrix.cuh: matrices of 16-bit elements from shared memory to the fragments of a warp, by PTX's ldmatrix (sm_75). u32
- * is the includer's.
+/* ldmatrix.cuh: matrices of 16-bit elements from shared memory to the fragments of a warp, by PTX's ldmatrix (sm_75).
+ * u32 is the includer's.
  */
 
 /* Four 8 x 8 matrices of 16-bit elements; lane 8 s + i gives the address of row i of matrix s, 16 bytes. A lane's

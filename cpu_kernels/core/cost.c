@@ -43,8 +43,8 @@ int pysimd_threads_for(double ns, double thread_ns, int most)
     return worth >= most ? most : worth < 2 ? 1 : (int)worth;
 }
 
-/* Awake threads begin at once, so that further ones are worth less work than the second. All cores are used for long work
- * only: where one of them runs another thread, all others wait for that part of the product. Ten float products of
+/* Awake threads begin at once, so that further ones are worth less work than the second. All cores are used for long
+ * work only: where one of them runs another thread, all others wait for that part of the product. Ten float products of
  * 128 x 128 x 128 took 87 microseconds on 8 of the 16 cores of a Xeon, and 202 on all; doubles 163 and 227. */
 int pysimd_threads_awake(double ns, double thread_ns, int cores)
 {

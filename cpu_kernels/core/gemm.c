@@ -11,8 +11,8 @@
  *
  * For a kernel with tile registers a block of B is packed for L2, and a call of the kernel computes a row of
  * micro-tiles: A's micro-panel stays in L1, and those of B are loaded once each. On a Xeon 512 x 512 x 512 bfloat16
- * took 0.9 times as long as with the loops above, 1024 x 1024 x 1024 int8 0.7 times. Blocks of B with fewer columns and more
- * blocks of k, so that C's rows stay in L2, took 1.03 to 1.06 times as long at 1024 and 2048.
+ * took 0.9 times as long as with the loops above, 1024 x 1024 x 1024 int8 0.7 times. Blocks of B with fewer columns and
+ * more blocks of k, so that C's rows stay in L2, took 1.03 to 1.06 times as long at 1024 and 2048.
  *
  * Products with few rows or columns take another route: strips.c. Of a batch, each thread computes whole products where
  * that leaves few threads idle; otherwise all threads compute some products together, as if they were one: see team.
@@ -22,11 +22,11 @@
  *
  * Tried without gain on a Zen 3: prefetching the next micro-panel of B into L2 during the tiles of this one (92 instead
  * of 95 GFLOP/s for 512 x 512 x 512: most of it is there already); a batch that shares B as one product (341 times
- * 128 x 128 x 128 took as long); prefetching the rows of B that are packed next, 4 to 16 rows ahead, or the lines they are
- * packed to; 4, 8 or 64 panels packed together instead of 16; A read in place where its rows are no longer than a block
- * (512: 1.01 times as fast, 2048: 0.99 times); blocks of A of one and a half or two times as many rows (0.95 to 1.0).
- * There, packing B takes 3 % of the time of 512 x 512 x 512 and 2 % of 2048 x 2048 x 2048, packing A 2 %, and the tiles
- * run at 95 % of the peak, of which updating C takes 1 to 2.
+ * 128 x 128 x 128 took as long); prefetching the rows of B that are packed next, 4 to 16 rows ahead, or the lines they
+ * are packed to; 4, 8 or 64 panels packed together instead of 16; A read in place where its rows are no longer than a
+ * block (512: 1.01 times as fast, 2048: 0.99 times); blocks of A of one and a half or two times as many rows (0.95 to
+ * 1.0). There, packing B takes 3 % of the time of 512 x 512 x 512 and 2 % of 2048 x 2048 x 2048, packing A 2 %, and the
+ * tiles run at 95 % of the peak, of which updating C takes 1 to 2.
  */
 #include "gemm.h"
 
@@ -71,12 +71,12 @@ static int64_t step_of_k(const pysimd_kernel *kernel)
     return kernel->k_tile ? kernel->k_tile * kernel->k_group : 8;
 }
 
-/* The longest block of k: a micro-panel of B, kc rows of nr columns, is three times as large as L1, or an eighth of L2. It
- * comes from L2 for each tile, which takes no longer than the multiply-adds, and each block of k reads and writes C once.
- * Blocks that fill L1 once took 1.03 to 1.06 times as long for 768 to 2048 float and double (Zen 3), and 1.08 and 1.13
- * times for 1024 and 2048 float (Xeon, whose blocks of 768 took 1.03 times as long as those of 1024); half of that took
- * another 1.04 times. With tile registers A's micro-panel stays in L1 and is two thirds of it; with four thirds 1024
- * and 2048 bfloat16 took 1.02 and 1.05 times as long (Xeon). */
+/* The longest block of k: a micro-panel of B, kc rows of nr columns, is three times as large as L1, or an eighth of L2.
+ * It comes from L2 for each tile, which takes no longer than the multiply-adds, and each block of k reads and writes C
+ * once. Blocks that fill L1 once took 1.03 to 1.06 times as long for 768 to 2048 float and double (Zen 3), and 1.08 and
+ * 1.13 times for 1024 and 2048 float (Xeon, whose blocks of 768 took 1.03 times as long as those of 1024); half of that
+ * took another 1.04 times. With tile registers A's micro-panel stays in L1 and is two thirds of it; with four thirds
+ * 1024 and 2048 bfloat16 took 1.02 and 1.05 times as long (Xeon). */
 static int64_t longest_block(const pysimd_kernel *kernel)
 {
     enum { SHORTEST = 64 };
@@ -177,9 +177,9 @@ static plan plan_of(const pysimd_kernel *kernel, const pysimd_product *product)
     return p;
 }
 
-/* Whether the tiles of a product of medium size read A and B in place as fast as packed: the rows of A that a tile reads
- * are in L1 for its next columns. 64 x 64 x 64 to 96 x 96 x 96 took 0.73 to 0.93 times as long unpacked as packed (Zen 3
- * and Xeon; transposed B 0.9 to 1.02), but 1000 x 32 x 32, whose A is read once, 1.07 to 1.4 times (Xeon). */
+/* Whether the tiles of a product of medium size read A and B in place as fast as packed: the rows of A that a tile
+ * reads are in L1 for its next columns. 64 x 64 x 64 to 96 x 96 x 96 took 0.73 to 0.93 times as long unpacked as packed
+ * (Zen 3 and Xeon; transposed B 0.9 to 1.02), but 1000 x 32 x 32, whose A is read once, 1.07 to 1.4 times (Xeon). */
 static int fits_unpacked(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k)
 {
     const double bytes_a = (double)m * (double)k * pysimd_sizes_in_kernel(kernel).a;

@@ -57,7 +57,8 @@ pysimd_ladder_block pysimd_ladder_blocks(void)
     pysimd_ladder_block b = {.kc = kc > LEAST_K ? kc : LEAST_K};
     const int64_t rows = cache.l2 / 2 / (b.kc * size), columns = cache.l3 / 2 / (b.kc * size);
     b.mc = rows > kernel->mr ? rows / kernel->mr * kernel->mr : kernel->mr;
-    b.nc = columns > MOST_COLUMNS ? MOST_COLUMNS : columns > kernel->nr ? columns / kernel->nr * kernel->nr : kernel->nr;
+    b.nc = columns > kernel->nr ? columns / kernel->nr * kernel->nr : kernel->nr;
+    if (columns > MOST_COLUMNS) b.nc = MOST_COLUMNS;
     return b;
 }
 

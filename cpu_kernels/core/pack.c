@@ -86,8 +86,8 @@ INLINE void store_bytes(const int bytes, char *p, __m128i v)
 
 #define ROWS_OF_BLOCK(size) ((size) == 1 ? 8 : 16 / (size))
 
-/* One block in registers: to[i*row + j*size] = from[i*size + j*step], offsets in bytes. 8x8 elements of one or two bytes,
- * 4x4 of four, 2x2 of eight. */
+/* One block in registers: to[i*row + j*size] = from[i*size + j*step], offsets in bytes. 8x8 elements of one or two
+ * bytes, 4x4 of four, 2x2 of eight. */
 INLINE void transpose_block(const int size, const char *from, int64_t step, char *to, int64_t row)
 {
     if (size == 8) {

@@ -37,8 +37,8 @@ enum { /* pysimd_call.flags */
 
 enum { PYSIMD_GEMV_COLUMNS = 4, PYSIMD_SMALL_COLUMNS = 16 };
 
-/* `batch` products of one shape, m <= mr and n <= nr (GEMV: any m, n <= PYSIMD_GEMV_COLUMNS): edge tiles are the kernel's
- * work, not its caller's. */
+/* `batch` products of one shape, m <= mr and n <= nr (GEMV: any m, n <= PYSIMD_GEMV_COLUMNS): edge tiles are the
+ * kernel's work, not its caller's. */
 typedef struct {
     int64_t batch, m, n, k;
     const void *a;

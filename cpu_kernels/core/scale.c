@@ -80,7 +80,8 @@ static void narrow_row(const pysimd_scaling *s, int64_t n, const char *x, int64_
     for (int64_t count; n > 0; n -= count, x += count * step_x, c += c ? count * step_c : 0, to += count * step_to) {
         count = n < PIECE ? n : PIECE;
         if (c) s->widen(count, adjacent(count, c, step_c, halves), added);
-        row_f32(count, s->factors, x, step_x, c ? (const char *)added : NULL, sizeof *added, (char *)sums, sizeof *sums);
+        row_f32(count, s->factors, x, step_x, c ? (const char *)added : NULL, sizeof *added, (char *)sums,
+                sizeof *sums);
         s->narrow(count, sums, step_to == sizeof *halves ? to : (char *)halves);
         if (step_to != sizeof *halves) store_halves(count, halves, to, step_to);
     }
@@ -179,8 +180,9 @@ static void tile_f16(pysimd_factors f, int64_t m, int64_t n, const void *product
     }
 }
 
-static tile_fn *const tiles[TYPES] = {[F32] = tile_f32,   [F64] = tile_f64,     [BF16F32] = tile_f32, [F16F32] = tile_f32,
-                                      [I8I32] = tile_i32, [U8I8I32] = tile_i32, [F16] = tile_f16};
+static tile_fn *const tiles[TYPES] = {[F32] = tile_f32,    [F64] = tile_f64,   [BF16F32] = tile_f32,
+                                      [F16F32] = tile_f32, [I8I32] = tile_i32, [U8I8I32] = tile_i32,
+                                      [F16] = tile_f16};
 
 void pysimd_scale_tile(int types, pysimd_factors factors, int64_t m, int64_t n, const void *product, int64_t rs_product,
                        void *c, int64_t rs_c)

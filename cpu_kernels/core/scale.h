@@ -1,5 +1,5 @@
-/* scale.h: alpha * product + beta * C, element by element, for the factors that kernels do not apply, and for results of
- * 16 bits. */
+/* scale.h: alpha * product + beta * C, element by element, for the factors that kernels do not apply, and for results
+ * of 16 bits. */
 #ifndef PYSIMD_SCALE_H
 #define PYSIMD_SCALE_H
 
@@ -13,7 +13,8 @@ typedef struct {
 } pysimd_factors;
 
 /* Arrays of one shape, strides in bytes; C may be NULL. The target may be the product's memory or C's. With `narrow`,
- * which has its inverse `widen`, the product is float32, and C and the target have 16 bits: rounded once, at the end. */
+ * which has its inverse `widen`, the product is float32, and C and the target have 16 bits: rounded once, at the
+ * end. */
 typedef struct {
     int types;
     pysimd_narrow_fn *narrow;

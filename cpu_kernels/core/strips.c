@@ -1,25 +1,25 @@
 /* strips.c: see strips.h. Compiled for the baseline processor.
  *
- * With few rows B is read as often as its elements are used, so packing all of it first would take as long as the product;
- * and a micro-tile that runs down a column of B touches another page, and the same few sets of the caches, in every
- * step. So a strip of columns of C is computed in pieces of some rows of B, from the first row to the last, and its
- * accumulators are in memory, in L1 or L2, in between. The terms are added in the same order as by one tile
+ * With few rows B is read as often as its elements are used, so packing all of it first would take as long as the
+ * product; and a micro-tile that runs down a column of B touches another page, and the same few sets of the caches, in
+ * every step. So a strip of columns of C is computed in pieces of some rows of B, from the first row to the last, and
+ * its accumulators are in memory, in L1 or L2, in between. The terms are added in the same order as by one tile
  * (PYSIMD_CHAIN; integers are just added), and K is divided in the same blocks as in gemm.c, so the bits are the same.
  *
  *   in place   few tiles of rows, and B as the kernel reads it: STRIP_K rows of B are read side by side, from left to
  *              right.
- *   in pieces  else a piece of B is packed, or widened, into L2, and multiplied at once. The columns of a transposed B are
- *              read in longer pieces, of fewer of them.
+ *   in pieces  else a piece of B is packed, or widened, into L2, and multiplied at once. The columns of a transposed B
+ *              are read in longer pieces, of fewer of them.
  *
  * A product of few columns whose A is transposed is computed like that with the operands exchanged, C^T = B^T A^T: A's
  * columns are the long rows that are read once.
  *
- * Tried on a Zen 3, one thread, 8 x 4096 x 4096 float, where the multiply-adds alone take 3 ms, reading B alone 2.2, and the
- * product 6 to 7: in place with 16 rows side by side, which fall in the same sets, 1.3 times as long; pieces of short rows,
- * so that accumulators or B stay in L1, 1.1 to 1.4 times (the longer the rows that are read, the better); software prefetch
- * of the next piece, or further ahead in the same rows, into L1 or L2, a line in each step or all at once, 1.0 to 1.3 times;
- * a tile that packs B while it multiplies its first rows by it, 1.0 times; four rows of B copied together, 0.9 times where
- * B is packed (not done here: pack.c copies row by row).
+ * Tried on a Zen 3, one thread, 8 x 4096 x 4096 float, where the multiply-adds alone take 3 ms, reading B alone 2.2,
+ * and the product 6 to 7: in place with 16 rows side by side, which fall in the same sets, 1.3 times as long; pieces of
+ * short rows, so that accumulators or B stay in L1, 1.1 to 1.4 times (the longer the rows that are read, the better);
+ * software prefetch of the next piece, or further ahead in the same rows, into L1 or L2, a line in each step or all at
+ * once, 1.0 to 1.3 times; a tile that packs B while it multiplies its first rows by it, 1.0 times; four rows of B
+ * copied together, 0.9 times where B is packed (not done here: pack.c copies row by row).
  */
 #include "strips.h"
 
@@ -68,7 +68,8 @@ typedef struct {
     _Atomic int stop;
 } job;
 
-/* Elements from one row to the next of `columns`, so that rows begin on cache lines and do not fall into the same sets. */
+/* Elements from one row to the next of `columns`, so that rows begin on cache lines and do not fall into the same
+ * sets. */
 static int64_t apart(int64_t columns, int64_t size)
 {
     const int64_t bytes = multiple(columns * size, CACHE_LINE);
@@ -91,8 +92,8 @@ static int has_kernel(const pysimd_kernel *kernel)
            (of_integers(kernel) || (kernel->k_group == 1 && kernel->panel != OFFSET));
 }
 
-/* With more rows it pays to pack all of B before: from 57 on for int8 and a transposed B (1.0 to 1.25 times as fast), from
- * 96 on for floats, of which 57 rows took 0.83 to 0.92 times as long like this (Zen 3). */
+/* With more rows it pays to pack all of B before: from 57 on for int8 and a transposed B (1.0 to 1.25 times as fast),
+ * from 96 on for floats, of which 57 rows took 0.83 to 0.92 times as long like this (Zen 3). */
 static int has_shape(const pysimd_kernel *kernel, int64_t m, int64_t n, int by_rows)
 {
     const int64_t tiles = MOST_TILES * (int64_t)kernel->mr;
@@ -104,7 +105,8 @@ static int has_shape(const pysimd_kernel *kernel, int64_t m, int64_t n, int by_r
 static int exchanges(const pysimd_kernel *kernel, const pysimd_product *q)
 {
     const double bytes_a = (double)q->m * (double)q->k * pysimd_element_sizes[kernel->types].a;
-    return bytes_a > (double)pysimd_caches().l2 && q->rs_a == 1 && q->cs_a != 1 && q->m > q->n && can_exchange(kernel) && has_shape(kernel, q->n, q->m, 1);
+    return bytes_a > (double)pysimd_caches().l2 && q->rs_a == 1 && q->cs_a != 1 && q->m > q->n &&
+           can_exchange(kernel) && has_shape(kernel, q->n, q->m, 1);
 }
 
 int pysimd_strips_take(const pysimd_kernel *kernel, const pysimd_product *q)
@@ -149,8 +151,8 @@ static job job_of(const pysimd_kernel *kernel, const pysimd_product *q, int thre
 
 /* --- a piece of B --- */
 
-/* Where the kernel finds columns of B: the first micro-tile, the distance of the next one, and of rows, in elements as it
- * reads them. */
+/* Where the kernel finds columns of B: the first micro-tile, the distance of the next one, and of rows, in elements as
+ * it reads them. */
 typedef struct {
     const char *data;
     int64_t bs, rs;
@@ -176,14 +178,16 @@ static piece piece_of(const job *j, const char *b, int64_t count, int64_t column
         return found;
     }
     for (int64_t c = 0; c < columns; c += nr, to += j->panel_bytes) {
-        const pysimd_operand panel = {1, count, least(nr, columns - c), b + c * j->cs_b * j->size.b, 0, j->rs_b, j->cs_b};
+        const char *const first = b + c * j->cs_b * j->size.b;
+        const pysimd_operand panel = {1, count, least(nr, columns - c), first, 0, j->rs_b, j->cs_b};
         pysimd_stage_b(kernel, &panel, to);
     }
     return found;
 }
 
 /* Adds `count` terms, from a and b on, to the accumulators of `columns` columns, or begins with them if `first`. */
-static void add_terms(const job *j, const char *a, const char *b, int64_t count, int64_t columns, int first, char *memory)
+static void add_terms(const job *j, const char *a, const char *b, int64_t count, int64_t columns, int first,
+                      char *memory)
 {
     const pysimd_kernel *kernel = j->kernel;
     const int64_t nr = kernel->nr;

@@ -18,11 +18,11 @@
  * Where another library's idle threads spin on the same processors (those of NumPy's OpenBLAS do for 110
  * milliseconds), a worker that yields does not come back for a slice of time, some milliseconds. One that finds that
  * it was away does not yield for 100 milliseconds, and no other does: after a short loop they sleep. (Away: another
- * thread had the processor. That a virtual machine stood still does not count.) Who sleeps is woken in front of a thread
- * that spins, on any processor but the caller's, where the system would put nearly all of them. To wake one took the
- * caller 8 microseconds, and the worker began after 14, where it stays away from that processor from then on; 29 and
- * 36 where it was sent away before each call and allowed back after it; 15 and 50 on an idle processor (Zen 3, calls
- * 100 microseconds apart). So work of less than 64 microseconds wakes nobody then, but where calls follow on each
+ * thread had the processor. That a virtual machine stood still does not count.) Who sleeps is woken in front of a
+ * thread that spins, on any processor but the caller's, where the system would put nearly all of them. To wake one took
+ * the caller 8 microseconds, and the worker began after 14, where it stays away from that processor from then on; 29
+ * and 36 where it was sent away before each call and allowed back after it; 15 and 50 on an idle processor (Zen 3,
+ * calls 100 microseconds apart). So work of less than 64 microseconds wakes nobody then, but where calls follow on each
  * other. In turn with NumPy, five products of 30 to 100 microseconds were slower than NumPy's in 79 of 400 samples with
  * this and grid.h, and in 162 without. Tried there without gain: workers that read how many threads want to run
  * (/proc/loadavg) before they yield; that no worker yields at all; sleeping early for a second.

@@ -235,9 +235,9 @@ INLINE void PASTE(VEC, finish_registers)(const int REGISTERS, int64_t last, V(ac
     }
 }
 
-/* REGISTERS registers of C, a constant, of which the last begins at element `last`: down TOGETHER of the columns that an
- * element has accumulators for, so that all accumulators are registers. Prefetches as many bytes as it reads at `ahead`,
- * unless that is NULL, and returns the address behind them. */
+/* REGISTERS registers of C, a constant, of which the last begins at element `last`: down TOGETHER of the columns that
+ * an element has accumulators for, so that all accumulators are registers. Prefetches as many bytes as it reads at
+ * `ahead`, unless that is NULL, and returns the address behind them. */
 INLINE const char *PASTE(VEC, registers_of)(const int REGISTERS, int64_t last, int64_t k, const V(elem_a) *a,
                                             int64_t cs_a, const V(wide) *x, V(elem_c) *c, int64_t rs_c, int flags,
                                             const char *ahead)
@@ -296,9 +296,9 @@ INLINE const V(wide) *PASTE(VEC, widened)(int64_t k, const V(elem_b) *x, V(wide)
     return buffer;
 }
 
-/* m elements of C, at least V(rows), of a matrix in L1, where side_by_side took 1.1 to 1.5 times as long (Zen 3). Down the
- * columns the hardware's prefetch does not follow: from L2 and L3 128 x 128 float, 64 KiB, took 1.3 and 1.5 times as long
- * as in_turn. So the next matrix is prefetched into L2, at `ahead`, where it is further away. */
+/* m elements of C, at least V(rows), of a matrix in L1, where side_by_side took 1.1 to 1.5 times as long (Zen 3). Down
+ * the columns the hardware's prefetch does not follow: from L2 and L3 128 x 128 float, 64 KiB, took 1.3 and 1.5 times
+ * as long as in_turn. So the next matrix is prefetched into L2, at `ahead`, where it is further away. */
 NOINLINE void PASTE(VEC, in_registers)(int64_t m, int64_t k, const V(elem_a) *a, int64_t cs_a, const V(elem_b) *x,
                                        V(elem_c) *c, int64_t rs_c, int flags, const char *ahead)
 {
@@ -379,12 +379,13 @@ INLINE void PASTE(VEC, add_columns)(const int first, int count, int64_t last, co
     }
 }
 
-/* As side_by_side, for matrices larger than L1 and at least four columns for each accumulator: four columns at a time, all
- * of the same accumulators, which are then loaded and stored a fourth as often: 1x512 by 512x512 float took 1.4 times less
- * on a Zen 3, 1x1024 by 1024x1024 1.6 times less. With 64 KiB of accumulators 4096x4096 took 1.2 times as long. Without
- * gain: to prefetch each column 512 bytes ahead; eight columns at a time (0.95 to 1.05), which need 64 of them.
- * For matrices from 8 KiB on it took 1.0 to 1.4 times as long as side_by_side on a Xeon.
- * Blocks of fewer elements, whose accumulators stay in L1, took 1.1 to 2 times as long for matrices in L2 and L3 (Zen 3).
+/* As side_by_side, for matrices larger than L1 and at least four columns for each accumulator: four columns at a time,
+ * all of the same accumulators, which are then loaded and stored a fourth as often: 1x512 by 512x512 float took 1.4
+ * times less on a Zen 3, 1x1024 by 1024x1024 1.6 times less. With 64 KiB of accumulators 4096x4096 took 1.2 times as
+ * long. Without gain: to prefetch each column 512 bytes ahead; eight columns at a time (0.95 to 1.05), which need 64 of
+ * them. For matrices from 8 KiB on it took 1.0 to 1.4 times as long as side_by_side on a Xeon.
+ * Blocks of fewer elements, whose accumulators stay in L1, took 1.1 to 2 times as long for matrices in L2 and L3 (Zen
+ * 3).
  */
 NOINLINE void PASTE(VEC, in_turn)(int64_t m, int64_t k, const V(elem_a) *a, int64_t cs_a, const V(elem_b) *x,
                                   V(elem_c) *c, int64_t rs_c, int flags)

@@ -75,8 +75,9 @@ enum { KEEPS_ROW = 0 };
     }
 #define ADVANCE(elements) UNROLL for (int g = 0; 5 * g < M; g++) base[g] += (elements) * (int64_t)sizeof *a
 
-/* M rows, NV vectors; the last vector adds `lanes` columns to those before it if `partial`. The first four arguments are
- * constants; so are the strides if `fixed`. Each step prefetches at prefetch_a and prefetch_b, unless they are NULL. */
+/* M rows, NV vectors; the last vector adds `lanes` columns to those before it if `partial`. The first four arguments
+ * are constants; so are the strides if `fixed`. Each step prefetches at prefetch_a and prefetch_b, unless they are
+ * NULL. */
 INLINE void tile(const int M, const int NV, const int partial, const int fixed, int lanes, int64_t k,
                  const V(elem_a) *a, int64_t rs_a, int64_t cs_a, const V(elem_b) *b, int64_t rs_b, V(elem_c) *c,
                  int64_t rs_c, int flags, const char *prefetch_a, const char *prefetch_b)

@@ -20,7 +20,8 @@ INLINE __m128i bf16(__m256 v)
 {
     const __m256i x = _mm256_castps_si256(v), high = _mm256_srli_epi32(x, 16);
     const __m256i odd = _mm256_and_si256(high, _mm256_set1_epi32(1));
-    const __m256i rounded = _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(x, odd), _mm256_set1_epi32(0x7fff)), 16);
+    const __m256i half = _mm256_set1_epi32(0x7fff);
+    const __m256i rounded = _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(x, odd), half), 16);
     const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
     const __m256i found = _mm256_blendv_epi8(rounded, _mm256_or_si256(high, _mm256_set1_epi32(0x40)), nan);
     return _mm_packus_epi32(_mm256_castsi256_si128(found), _mm256_extracti128_si256(found, 1));

@@ -4,7 +4,8 @@
 
 #include "../core/measure.h"
 
-/* Random bits, and as bfloat16 in [1, 2): zeros would draw less power, and so run at a higher clock than any product. */
+/* Random bits, and as bfloat16 in [1, 2): zeros would draw less power, and so run at a higher clock than any
+ * product. */
 static void fill(uint16_t *to, int count)
 {
     for (uint32_t seed = 1; count > 0; count--, to++) {

@@ -1,6 +1,6 @@
 /* vec_amx.h: what the amx kernels are written with: eight tile registers of at most 16 rows of 64 bytes, and the
- * instructions that multiply two of them and add to a third. A row of A's tile is 16 groups of k, of 32 bits each, and so
- * is a column of B's.
+ * instructions that multiply two of them and add to a third. A row of A's tile is 16 groups of k, of 32 bits each, and
+ * so is a column of B's.
  *
  * Assembly, and no intrinsics: those of gcc do not say that they read and write memory, and this way any compiler that
  * builds the other kernels builds these, without an option. */

@@ -1,9 +1,9 @@
 /* vec_avx512fp16.h: the vector type of the avx512fp16 kernels. */
 #include "vec_avx512.h"
 
-/* f16x32: 32 halves in a zmm. Tiles have one vector of columns, so that an element of A is read by the multiply-add that
- * broadcasts it. For two the compiler would take vpbroadcastw, which occupies a port of the multiply-adds: the loop of
- * 14x64 was at 63 % of the peak on a Xeon with AMX, and at 99.7 % with the broadcast in each multiply-add. */
+/* f16x32: 32 halves in a zmm. Tiles have one vector of columns, so that an element of A is read by the multiply-add
+ * that broadcasts it. For two the compiler would take vpbroadcastw, which occupies a port of the multiply-adds: the
+ * loop of 14x64 was at 63 % of the peak on a Xeon with AMX, and at 99.7 % with the broadcast in each multiply-add. */
 typedef uint16_t f16x32_elem_a, f16x32_elem_b, f16x32_elem_c;
 typedef __m512h f16x32_vec, f16x32_acc;
 typedef __mmask32 f16x32_mask;

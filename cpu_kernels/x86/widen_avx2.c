@@ -5,7 +5,8 @@
 
 #include "../templates/kernel.h"
 
-/* Sixteen values at a time; the rest by the plain functions. Both loads precede the stores, which may overwrite them. */
+/* Sixteen values at a time; the rest by the plain functions. Both loads precede the stores, which may overwrite
+ * them. */
 #define WIDEN(NAME, EACH, UNITS, CONVERT)                                                                              \
     void avx2_widen_##NAME(int64_t n, const void *from, void *to)                                                      \
     {                                                                                                                  \

@@ -3,9 +3,9 @@
  *     gcc -O2 -I "$(python -c 'import pysimd; print(pysimd.get_include())')" tiles.c -o tiles -ldl
  *     ./tiles EXTENSION LIBPYTHON KERNEL
  *
- * EXTENSION is pysimd._cpu.__file__. It is an extension of Python as well, so that libpython (LIBPYTHON: libpython3.so or
- * libpython3.N.so) has to be loaded before; no interpreter is started. In a process of Python take the capsule instead:
- * PyCapsule_Import("pysimd._c_api", 0) is the same `const pysimd_api *`.
+ * EXTENSION is pysimd._cpu.__file__. It is an extension of Python as well, so that libpython (LIBPYTHON: libpython3.so
+ * or libpython3.N.so) has to be loaded before; no interpreter is started. In a process of Python take the capsule
+ * instead: PyCapsule_Import("pysimd._c_api", 0) is the same `const pysimd_api *`.
  */
 #include <dlfcn.h>
 #include <stdio.h>

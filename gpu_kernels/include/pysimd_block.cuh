@@ -1,5 +1,5 @@
-/* pysimd_block.cuh: a float32 product inside a CUDA kernel of one's own: a thread block of 256 threads computes a tile of
- * A B, 128 x 128, and the accumulators stay in registers for whatever follows: bias, activation, a reduction.
+/* pysimd_block.cuh: a float32 product inside a CUDA kernel of one's own: a thread block of 256 threads computes a tile
+ * of A B, 128 x 128, and the accumulators stay in registers for whatever follows: bias, activation, a reduction.
  *
  *     #include "pysimd_block.cuh"
  *
@@ -12,9 +12,9 @@
  *         product.for_each(m, n, [&] (long long i, long long j, float x) { c[i * n + j] = fmaxf(x + bias[j], 0); });
  *     }
  *
- * The compiler finds it in the folder pysimd.get_include("cuda"): NVRTC and nvcc, C++17, sm_75 or later. The loop is that
- * of the rung smem_dbuf: panels of A and B double-buffered in shared memory, a rank-1 update of 8 x 8 accumulators a
- * thread and k. Any m, n, k, leading dimensions of any sign; not one byte outside A and B is read.
+ * The compiler finds it in the folder pysimd.get_include("cuda"): NVRTC and nvcc, C++17, sm_75 or later. The loop is
+ * that of the rung smem_dbuf: panels of A and B double-buffered in shared memory, a rank-1 update of 8 x 8 accumulators
+ * a thread and k. Any m, n, k, leading dimensions of any sign; not one byte outside A and B is read.
  *
  * registers  128 at most with __launch_bounds__(256, 2), 64 of them accumulators; with layouts that are not _VEC4, some
  *            compilers then spill a few outside of the loop

@@ -1,8 +1,8 @@
 /* bf16_best, T8: block tile and split along k chosen from the shape.
  *
- * step      products with few tiles get smaller ones, 128 x 128 or 128 x 64, split along k where there are fewer tiles than
- *           multiprocessors: the blocks of a cluster add their partial tiles in the same launch. The tile below is that
- *           of large products. C may be bf16: one rounding, half of the bytes.
+ * step      products with few tiles get smaller ones, 128 x 128 or 128 x 64, split along k where there are fewer tiles
+ *           than multiprocessors: the blocks of a cluster add their partial tiles in the same launch. The tile below is
+ *           that of large products. C may be bf16: one rounding, half of the bytes.
  *           A C with a short side has tiles of its own (skinny_gemm.cuh).
  *           An operand whose rows TMA cannot read is copied by a first kernel, which pads its rows.
  * covers    nothing: beyond the documents

@@ -1,5 +1,5 @@
-/* pad_rows.cuh: a copy of an operand of 16-bit elements whose rows (MN-major: columns) start at multiples of 16 bytes, as
- * TMA reads them.
+/* pad_rows.cuh: a copy of an operand of 16-bit elements whose rows (MN-major: columns) start at multiples of 16 bytes,
+ * as TMA reads them.
  */
 #include "dependent_launch.cuh"
 #include "gemm.cuh"
@@ -29,7 +29,8 @@ __device__ inline void pad_rows(const Pad& s) {
         if (at > 0 && at + 8 < length) { /* the words that hold them, neighbours in the line included */
             u32 x[5], shift = (u64)from % 4 * 8;
 #pragma unroll
-            for (int word = 0; word < 5; ++word) x[word] = word < 4 || shift ? ((const u32*)(from - shift / 16))[word] : 0;
+            for (int word = 0; word < 5; ++word)
+                x[word] = word < 4 || shift ? ((const u32*)(from - shift / 16))[word] : 0;
 #pragma unroll
             for (int word = 0; word < 4; ++word) w[word] = __funnelshift_r(x[word], x[word + 1], shift);
         } else {

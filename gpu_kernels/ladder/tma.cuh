@@ -30,8 +30,8 @@ __device__ inline void tma_load(u32 to, const TensorMap& map, u32 barrier, int x
 /* A box of a matrix that the map describes in three dimensions: w is the product. */
 __device__ inline void tma_load(u32 to, const TensorMap& map, u32 barrier, int x, int y, int z, int w) {
     asm volatile(
-        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::
-            "r"(to),
+        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes"
+        " [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to),
         "l"(&map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w)
         : "memory");
 }
@@ -86,13 +86,13 @@ __device__ inline u32 cluster_rank() {
 __device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 __device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
 
-/* Copies between shared memories of blocks of the cluster; the bytes arrive at the mbarrier of `block`, which, like `to`,
- * is given by its address in this block. The threads that wrote them have executed fence_proxy_async before. */
+/* Copies between shared memories of blocks of the cluster; the bytes arrive at the mbarrier of `block`, which, like
+ * `to`, is given by its address in this block. The threads that wrote them have executed fence_proxy_async before. */
 __device__ inline void cluster_copy(u32 to, u32 from, u32 bytes, u32 barrier, u32 block) {
     asm volatile(
         "{ .reg .b32 there, full; mapa.shared::cluster.u32 there, %0, %4; mapa.shared::cluster.u32 full, %3, %4;"
-        "  cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [there], [%1], %2, [full]; }" ::"r"(to),
-        "r"(from), "r"(bytes), "r"(barrier), "r"(block)
+        "  cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [there], [%1], %2, [full]; }"
+        ::"r"(to), "r"(from), "r"(bytes), "r"(barrier), "r"(block)
         : "memory");
 }
 

@@ -10,7 +10,8 @@
 constexpr int WARPGROUP = 128, CONSUMER_GROUPS = 2, BLOCK_M = 64 * CONSUMER_GROUPS;
 constexpr int CONSUMERS = CONSUMER_GROUPS * WARPGROUP; /* threads; the producer thread is the next one */
 
-/* The blocks of a cluster: M tiles of C one below the other, which share panels of B, or K parts of one tile along k. */
+/* The blocks of a cluster: M tiles of C one below the other, which share panels of B, or K parts of one tile along
+ * k. */
 template <int M_, int K_ = 1>
 struct Cluster {
     static constexpr int M = M_, K = K_;

@@ -224,7 +224,8 @@ __device__ inline void store_warpgroup_tile_tma(const Gemm& p, const TensorMap& 
 #pragma unroll
                 for (int i = 0; i < 4; ++i)
                     pairs[i] = T::out_pair(T::scaled(p.alpha, acc[2 * i]), T::scaled(p.alpha, acc[2 * i + 1]));
-                store_matrices(to + (thread / 32 * 16 + lane % 16) * 128 + ((2 * x + lane / 16) ^ lane % 8) * 16, pairs);
+                store_matrices(to + (thread / 32 * 16 + lane % 16) * 128 + ((2 * x + lane / 16) ^ lane % 8) * 16,
+                               pairs);
             }
         } else {
 #pragma unroll

@@ -14,18 +14,18 @@
  * memory, a slice of rows each (split_tile.cuh).
  *
  * Kernels are launched as dependents (dependent_launch.cuh): barriers are initialised and the first tile is located
- * before the grid ahead has ended. A queue of products of 1024 (bf16, an H200) takes 6.3 us each so, 8.7 without. Of the
- * 10650 cycles of a block there 1000 precede the first load, 1900 more the first panel; a panel takes 400, of which a
- * multiprocessor needs 384 to receive its 24 KiB; 1300 are the epilogue.
+ * before the grid ahead has ended. A queue of products of 1024 (bf16, an H200) takes 6.3 us each so, 8.7 without. Of
+ * the 10650 cycles of a block there 1000 precede the first load, 1900 more the first panel; a panel takes 400, of which
+ * a multiprocessor needs 384 to receive its 24 KiB; 1300 are the epilogue.
  *
  * Tried without gain: to let the dependents start at the beginning, not after the last load (24.5 us at 2048, 24.2); to
- * prefetch the first panels into L2 before the wait (7.4 us at 1024, 6.3 without); clusters of 2 x 2 tiles, of which the
- * device runs 30 and not 33; clusters that share A (9.0 us at 1024, single blocks 8.5, with a last barrier that ordered
- * memory); tiles of 128 x 128 split along k by clusters of 2 (8.5 us at 1024, 128 x 64 6.3); a lead of two panels for one
- * warpgroup, so that one stores while the other multiplies (26.1 us at 2048, without 26.0: they are level again after a
- * few panels); three stages and room for a whole tile of C (180.7 us at 4096, 180.6 with four). To multiply the last
- * panels by halves of the columns, and store the left half meanwhile, was not run: in most instances of the forms tried
- * the compiler waits after every wgmma.
+ * prefetch the first panels into L2 before the wait (7.4 us at 1024, 6.3 without); clusters of 2 x 2 tiles, of which
+ * the device runs 30 and not 33; clusters that share A (9.0 us at 1024, single blocks 8.5, with a last barrier that
+ * ordered memory); tiles of 128 x 128 split along k by clusters of 2 (8.5 us at 1024, 128 x 64 6.3); a lead of two
+ * panels for one warpgroup, so that one stores while the other multiplies (26.1 us at 2048, without 26.0: they are
+ * level again after a few panels); three stages and room for a whole tile of C (180.7 us at 4096, 180.6 with four). To
+ * multiply the last panels by halves of the columns, and store the left half meanwhile, was not run: in most instances
+ * of the forms tried the compiler waits after every wgmma.
  */
 #include "dependent_launch.cuh"
 #include "split_tile.cuh"

@@ -41,7 +41,8 @@ struct MmaS8 {
     }
 };
 
-/* The blocks of a cluster load parts of the columns of B each or, where those are no whole boxes, of k of all columns. */
+/* The blocks of a cluster load parts of the columns of B each or, where those are no whole boxes, of k of all
+ * columns. */
 template <class Mma, int BN_, int STAGES, class Shape_>
 struct Panels {
     static constexpr int BN = BN_;

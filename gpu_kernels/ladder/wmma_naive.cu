@@ -1,8 +1,8 @@
 /* wmma_naive, T1: tensor cores with WMMA, one 16 x 16 tile of C a warp.
  *
- * step      a warp multiplies 16 x 16 by 16 x 16 with one instruction of PTX; the fragments are distributed over its lanes. They
- *           are loaded from global memory, where addresses allow that and the tile is whole; otherwise through shared
- *           memory, element by element.
+ * step      a warp multiplies 16 x 16 by 16 x 16 with one instruction of PTX; the fragments are distributed over its
+ *           lanes. They are loaded from global memory, where addresses allow that and the tile is whole; otherwise
+ *           through shared memory, element by element.
  * covers    nothing: beyond the documents
  * contract  gemm.cuh; any m, n, k, operands in either layout
  * tile      32 x 32, 16 x 16 a warp

@@ -27,7 +27,8 @@
  * warpgroups; LOAD_K k in a load of A. */
 template <int TM_, int TN_, int WARPS_, int BK_, int STAGES_, int LOAD_K_, int GROUPS_>
 struct TmaTile {
-    static constexpr int TM = TM_, TN = TN_, WARPS = WARPS_, BK = BK_, STAGES = STAGES_, LOAD_K = LOAD_K_, GROUPS = GROUPS_;
+    static constexpr int TM = TM_, TN = TN_, WARPS = WARPS_, BK = BK_, STAGES = STAGES_, LOAD_K = LOAD_K_,
+                         GROUPS = GROUPS_;
     static constexpr int LANES_M = 4, LANES_N = 8, PRODUCTS = 4 / WARPS, THREADS = 128 * (GROUPS + 1);
     static constexpr int BM = WARPS * LANES_M * TM, BN = LANES_N * TN;
     static constexpr int A_BYTES = BM * BK * 4, B_BYTES = BN * BK * 4, STAGE_BYTES = (A_BYTES + B_BYTES) * PRODUCTS;
@@ -72,8 +73,8 @@ __device__ inline void load_b(u32 (&b)[T::TN], u32 from) {
     for (int q = 0; q < T::TN; q += T::VECTOR) shared_load<T::VECTOR>(b + q, from + q * T::LANES_N * 4);
 }
 
-/* Four k. `a` and b[0] hold the first fragments, and those at next_a and next_b at the end. A row of `a` is loaded again
- * as soon as it has been multiplied. */
+/* Four k. `a` and b[0] hold the first fragments, and those at next_a and next_b at the end. A row of `a` is loaded
+ * again as soon as it has been multiplied. */
 template <class T>
 __device__ __forceinline__ void multiply4(float (&acc)[T::TM][T::TN], u32 (&a)[T::TM][T::LOAD_K], u32 (&b)[2][T::TN],
                                           u32 at_a, u32 at_b, u32 next_a, u32 next_b) {
@@ -142,8 +143,8 @@ __device__ __forceinline__ void consume(const TmaBatch& p, TmaRing ring, u32 fir
         }
         TmaPosition at = position_of<T>(p, tile);
         i64 product = at.product + in_stage, i0 = at.row + row, j0 = at.column + column;
-        store<T>(p, p.c + product * p.c_batch + i0 * p.ldc + j0, product < p.batch ? (int)(p.m - i0) : 0, (int)(p.n - j0),
-                 acc);
+        store<T>(p, p.c + product * p.c_batch + i0 * p.ldc + j0, product < p.batch ? (int)(p.m - i0) : 0,
+                 (int)(p.n - j0), acc);
     }
 }
 

@@ -6,7 +6,7 @@
 struct TmaBatch {
     float* c;
     i64 batch, m, n, k, ldc, c_batch;
-    i64 across, in_product, tiles; /* of C: in a row of tiles, of a product, and of the batch, PRODUCTS products together */
+    i64 across, in_product, tiles; /* of C: in a row of tiles, of a product, of the batch, PRODUCTS products together */
     i64 a_step, b_step;            /* 0 for an operand that all products share, else 1 */
     float one, unused;             /* 1, opaque to the compiler (warp_specialized.cuh) */
 };

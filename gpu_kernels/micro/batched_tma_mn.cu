@@ -254,8 +254,8 @@ __device__ __forceinline__ void consume(const TmaBatch& p, TmaRing ring, u32 fir
         }
         TmaPosition at = position_of<T>(p, tile);
         i64 product = at.product + in_stage, i0 = at.row + row, j0 = at.column + column;
-        store<T>(p, p.c + product * p.c_batch + i0 * p.ldc + j0, product < p.batch ? (int)(p.m - i0) : 0, (int)(p.n - j0),
-                 acc);
+        store<T>(p, p.c + product * p.c_batch + i0 * p.ldc + j0, product < p.batch ? (int)(p.m - i0) : 0,
+                 (int)(p.n - j0), acc);
     }
 }
 

@@ -1,5 +1,5 @@
-/* uneven_rows.cuh: adjacent rows that do not divide into 16-byte chunks: where their elements lie in 32-bit words, where
- * in shared memory with rows further apart, and which threads have a row.
+/* uneven_rows.cuh: adjacent rows that do not divide into 16-byte chunks: where their elements lie in 32-bit words,
+ * where in shared memory with rows further apart, and which threads have a row.
  */
 #include "call.cuh"
 

@@ -255,7 +255,10 @@ static inline void griddepcontrol_wait(const char*) {} /* one grid after the oth
 static inline void griddepcontrol_launch_dependents(const char*) {}
 static inline void fence_proxy_async_shared_cta(const char*) {}
 static inline void bar_sync(const char*, u32 which, int threads) { host::wait(host::block->barriers[which], threads); }
-static inline void bar_sync(const char* text, int threads) { host::wait(host::block->barriers[atoi(text + 9)], threads); }
+static inline void bar_sync(const char* text, int threads)
+{
+    host::wait(host::block->barriers[atoi(text + 9)], threads);
+}
 
 struct Mbarrier {
     u16 arrivals, pending;
@@ -366,7 +369,8 @@ void mma(const char* text, D (&d)[4], const u32* a, const u32* b) {
                 u32 u = lanes[row * 4 + word % 4][x / 2 + word / 4 * 2], v = lanes[column * 4 + word % 4][4 + word / 4];
                 for (int e = 0; e < (bytes ? 4 : 2); ++e)
                     if (bytes) sum += (signed char)(u >> 8 * e) * (signed char)(v >> 8 * e);
-                    else if (bf16) sum += (double)__uint_as_float(u >> 16 * e << 16) * __uint_as_float(v >> 16 * e << 16);
+                    else if (bf16)
+                        sum += (double)__uint_as_float(u >> 16 * e << 16) * __uint_as_float(v >> 16 * e << 16);
                     else sum += (double)host::from_half(u >> 16 * e) * host::from_half(v >> 16 * e);
             }
             if (bytes) d[x] = (D)((u32)d[x] + (u32)(int)sum);

@@ -108,7 +108,8 @@ KERNEL rotate_lanes(const int* x, int* y) {
 }
 
 KERNEL where(int* out) {
-    int x = __builtin_amdgcn_workitem_id_x(), y = __builtin_amdgcn_workitem_id_y(), z = __builtin_amdgcn_workitem_id_z();
+    int x = __builtin_amdgcn_workitem_id_x(), y = __builtin_amdgcn_workitem_id_y();
+    int z = __builtin_amdgcn_workitem_id_z();
     int bx = __builtin_amdgcn_workgroup_id_x(), by = __builtin_amdgcn_workgroup_id_y();
     int bz = __builtin_amdgcn_workgroup_id_z();
     int wide = __builtin_amdgcn_workgroup_size_x(), high = __builtin_amdgcn_workgroup_size_y();
