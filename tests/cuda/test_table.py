@@ -18,7 +18,7 @@ from pysimd.backends.gpu import batched, launches, tilings
 from pysimd.ratio import tile_ratio
 
 MICRO = files("pysimd.gpu_kernels").joinpath("micro")
-BATCHES = {table.BATCHED, table.BATCHED_ANY, table.BatchedMma.source, table.TmaTile.source}
+BATCHES = {table.BATCHED, table.BATCHED_ANY, table.BatchedMma.source, table.TmaTile.source, table.MnTile.source}
 SOURCES = sorted({row.source for row in table.KERNELS} | BATCHES)
 
 
@@ -69,7 +69,7 @@ def test_kernel_shows_its_row(row):
 def test_headers_are_written_into_the_source_once(source):
     text = nvrtc.source(source)
     assert '#include "' not in text
-    argument = "struct TmaBatch {" if source == table.TmaTile.source else "struct Call {"
+    argument = "struct TmaBatch {" if source in (table.TmaTile.source, table.MnTile.source) else "struct Call {"
     assert text.count(argument) == 1
     assert text.splitlines()[0] == f'#line 1 "{source}"'
 
