@@ -27,7 +27,7 @@ ffi.cdef(
     typedef struct {
         const char *name;
         int target, types, form, mr, nr, k_group, mr_vl, nr_vl, k_tile, panel;
-        int dispatch_from, dispatch, dispatch_macs, dispatch_rows, dispatch_k, not_with, column_step;
+        int dispatch_from, dispatch, dispatch_macs, dispatch_rows, dispatch_k, not_with, column_step, unchained;
         pysimd_run_fn *run;
         ...;
     } pysimd_kernel;

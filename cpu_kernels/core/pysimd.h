@@ -107,6 +107,7 @@ typedef struct {
     int dispatch_macs, dispatch_rows, dispatch_k; /* fewest multiply-adds and rows, and least k, of such products */
     pysimd_target not_with; /* matmul does not take it where the processor is of this target too; 0: it does */
     int column_step; /* tiles side by side have multiples of so many columns; 0: all but the last have nr */
+    int unchained;   /* terms are added in more than one chain: no PYSIMD_CHAIN */
     pysimd_run_fn *run; /* NULL: of another architecture than this build */
     pysimd_batch_fn *batch;
     pysimd_small_fn *small; /* what is asked first, for products of at most PYSIMD_SMALL_COLUMNS; NULL: nothing */

@@ -84,12 +84,12 @@ static int can_exchange(const pysimd_kernel *kernel)
 
 static int of_integers(const pysimd_kernel *kernel) { return kernel->types == I8I32 || kernel->types == U8I8I32; }
 
-/* Kernels of floats must accumulate in one chain (PYSIMD_CHAIN), which those of outer.h do. */
+/* Kernels of floats must accumulate in one chain (PYSIMD_CHAIN), which those of outer.h do from 8 accumulators on. */
 static int has_kernel(const pysimd_kernel *kernel)
 {
     const int64_t tile = (int64_t)kernel->mr * kernel->nr * pysimd_element_sizes[kernel->types].c;
     return kernel->form == OUTER && kernel->dispatch != NEVER && !kernel->k_tile && tile >= 256 &&
-           (of_integers(kernel) || (kernel->k_group == 1 && kernel->panel != OFFSET));
+           (of_integers(kernel) || (kernel->k_group == 1 && !kernel->unchained));
 }
 
 /* With more rows it pays to pack all of B before: from 57 on for int8 and a transposed B (1.0 to 1.25 times as fast),

@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -231,3 +232,21 @@ def test_the_emulated_cpu_gets_its_own_kernels():
     """PYSIMD_TEST_EXPECT_ISA is set by whoever starts the emulator."""
     wanted = os.environ["PYSIMD_TEST_EXPECT_ISA"]
     assert TARGETS[: TARGETS.index(wanted) + 1] == HERE
+
+
+def test_kernels_that_do_not_chain_say_so():
+    """Those of floats that strips would take (core/strips.c), and whose tile is not that of outer.h or outer_vla.h."""
+    folder = Path(str(files("pysimd.cpu_kernels")))
+    text = folder.joinpath("kernels.inc").read_text()
+    code = {name: source for source, name in re.findall(r"^KERNEL_OF\((\w+), (\w+),", text, re.MULTILINE)}
+    floats = [cpu_table.TYPES[types] for types in ("f32", "f64", "bf16f32", "f16f32")]
+    seen = set()
+    for row in ROWS:
+        if row.types not in floats or row.form != cpu_table.lib.OUTER or row.k_group != 1 or row.k_tile:
+            continue
+        name = cpu_table.text(row.name)
+        source = next(folder.glob(f"*/{code.get(name, name)}.c")).read_text()
+        has_chain = bool(re.search(r'include ".*outer(_vla)?\.h"', source)) or row.dispatch == cpu_table.lib.NEVER
+        assert bool(row.unchained) != has_chain, name
+        seen.add(has_chain)
+    assert seen == {True, False}
