@@ -1,7 +1,7 @@
 """Make the table of extreme products on the CPU from recorded results: ``python benchmarks/render_shapes_cpu.py``.
 
-Reads shapes_cpu_amd.json and shapes_cpu_threads_amd.json in benchmarks/results (made by ``python
-benchmarks/shapes_cpu.py --out ...``, the first with ``--threads 1``) and writes the text between the markers
+Reads shapes_cpu_amd.json, shapes_cpu_threads_amd.json and shapes_cpu_intel.json in benchmarks/results (made by ``python
+benchmarks/shapes_cpu.py --out ...``, the first and the last with ``--threads 1``) and writes the text between the markers
 ``shapes-cpu:begin`` and ``shapes-cpu:end`` of docs/how_it_works.md.
 """
 
@@ -14,7 +14,11 @@ import record
 import shapes_cpu
 
 PAGE = record.ROOT / "docs" / "how_it_works.md"
-NAMES = {"shapes_cpu_amd": "one thread", "shapes_cpu_threads_amd": "two threads, right after NumPy's"}
+NAMES = {
+    "shapes_cpu_amd": "one thread",
+    "shapes_cpu_threads_amd": "two threads, right after NumPy's",
+    "shapes_cpu_intel": "one thread of an Intel Xeon with AVX-512",
+}
 
 
 def words(name: str, document: dict[str, Any]) -> str:
