@@ -1,8 +1,8 @@
 """Make the table of extreme products on the CPU from recorded results: ``python benchmarks/render_shapes_cpu.py``.
 
 Reads shapes_cpu_amd.json, shapes_cpu_threads_amd.json and shapes_cpu_intel.json in benchmarks/results (made by ``python
-benchmarks/shapes_cpu.py --out ...``, the first and the last with ``--threads 1``) and writes the text between the markers
-``shapes-cpu:begin`` and ``shapes-cpu:end`` of docs/how_it_works.md.
+benchmarks/shapes_cpu.py --out ...``, the first and the last with ``--threads 1``) and writes the text between the
+markers ``shapes-cpu:begin`` and ``shapes-cpu:end`` of docs/how_it_works.md.
 """
 
 from __future__ import annotations
