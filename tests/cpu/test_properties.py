@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from reference import check, random_operand, random_result, wide
+from reference import check, check_factors, random_operand, random_result
 
 import pysimd
 from pysimd import dtypes
@@ -134,26 +134,10 @@ def test_gemm(data, types, seed, batch, sizes):
     result = pysimd.gemm(x, y, c, out=target, kernel=kernel, threads=threads, **options)
     assert target is None or result is target
     assert result.shape == shape
-    within_bound(result, family, *keep, start, alpha, beta)
+    check_factors(result, types, *keep, start, alpha, beta)
     for before, after in ((keep[1], b), (start, c)):
         if after is not None and after is not target:
             assert after.tobytes() == before.tobytes(), "an operand was written"
-
-
-def within_bound(result, family, a, b, c, alpha, beta):
-    """Integers exactly modulo 2**32; floats within (K + 3) u (|alpha| |A||B| + |beta C|)."""
-    if family.c == "int32":
-        expected = alpha * (a.astype(np.int64) @ b.astype(np.int64))
-        if beta:
-            expected = expected + beta * c.astype(np.int64)
-        np.testing.assert_array_equal(result, expected.astype(np.int32))
-        return
-    number = np.longdouble if family.c == "float64" else np.float64
-    a, b = wide(a, number), wide(b, number)
-    expected, magnitude = alpha * (a @ b), abs(alpha) * (abs(a) @ abs(b))
-    if beta:
-        expected, magnitude = expected + beta * wide(c, number), magnitude + abs(beta * wide(c, number))
-    assert (abs(result - expected) <= (a.shape[-1] + 3) * family.roundoff * magnitude).all()
 
 
 @given(kernel=st.sampled_from(KERNELS), seed=seeds, start=st.tuples(*[st.integers(0, 60)] * 3), k=st.integers(0, 9))
