@@ -67,8 +67,9 @@ ffi.cdef(
     pysimd_cache_sizes pysimd_caches(void);
 
     typedef struct {
-        int64_t spin_ns, awake_ns, lost_ns, shared_ns, shared_spin_ns, look_ns, few, worth_ns, shared_until, lost,
-                rescued;
+        int64_t spin_ns, awake_ns, lost_ns, shared_ns, shared_spin_ns, look_ns, few, worth_ns, apart,
+                shared_until, crowded_until, lost, rescued, absent, beside, freed,
+                led, taken;
         ...;
     } pysimd_waiting;
     extern pysimd_waiting pysimd_waits;
@@ -94,7 +95,7 @@ ffi.cdef(
         const void *b;
         int64_t rs_b, cs_b;
         void *c;
-        int64_t rs_c;
+        int64_t rs_c, cs_c;
         int ndim;
         int64_t shape[...], batch_a[...], batch_b[...], batch_c[...];
         int flags, threads;
@@ -102,6 +103,10 @@ ffi.cdef(
         ...;
     } pysimd_product;
     int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product);
+    int pysimd_grid(const pysimd_kernel *kernel, const pysimd_product *product, int threads, int64_t batch,
+                    pysimd_product *parts);
+    typedef struct { ...; } pysimd_claim;
+    int64_t pysimd_take_item(pysimd_claim *claims, int threads, int64_t items, int thread);
 
     typedef int pysimd_rung_fn(const pysimd_product *product);
     typedef struct {
@@ -141,7 +146,7 @@ ffi.cdef(
 ffi.set_source(
     "pysimd._cpu",
     '#include "core/caches.h"\n#include "core/driver.h"\n#include "core/ladder.h"\n#include "core/measure.h"\n'
-    '#include "core/threads.h"\n',
+    '#include "core/threads.h"\n#include "core/claims.h"\n#include "core/grid.h"\n',
     sources=SOURCES,
     include_dirs=[HERE, np.get_include()],
     # Without this an edited kernel would leave the old extension in build/.

@@ -57,7 +57,8 @@ static int64_t side_by_side(const work *w, double each)
 }
 
 /* One product, a column of micro-tiles after the other: tiles of the same height are one call. In caches that took
- * 0.97 times as long as a call for each tile, in the order of C's memory; from beyond L2 1.1 times (Zen 3). */
+ * 0.97 times as long as a call for each tile, in the order of C's memory; from beyond L2 1.1 times (Zen 3). A C that
+ * fills L2 took 1.3 to 2.7 times as long, for each column of tiles is in as many pages as rows (Xeon). */
 static void columns_of_tiles(const pysimd_kernel *kernel, const pysimd_call *s, const split *rows, const split *columns,
                              int64_t step_b)
 {
@@ -111,7 +112,7 @@ static void tiles(const work *w, const pysimd_call *s)
     const int64_t step_b = kernel->form == OUTER ? kernel->k_group : s->rs_b;
     const double each = bytes_read(kernel, s) + (double)s->m * (double)s->n * size.c;
     const int64_t together = side_by_side(w, each);
-    if (together == 1 && rows.step == 1 && in_l2(w, each)) {
+    if (together == 1 && rows.step == 1 && in_l2(w, 2 * each)) {
         pysimd_call one = *s;
         one.batch = 1;
         for (int64_t i = 0; i < s->batch; i++) {
@@ -254,6 +255,7 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
                      .c = c + w->row0 * p->rs_c * size.c,
                      .bs_c = bs_c,
                      .rs_c = p->rs_c,
+                     .cs_c = p->cs_c,
                      .flags = p->flags};
     if (is_small(w, &s)) return;
     if (kernel->form == GEMV && bs_a && !in_l2(w, bytes_read(kernel, &s))) s.flags |= PYSIMD_AHEAD;
@@ -300,18 +302,11 @@ static void run(const work *w)
     const int last = p->ndim - 1;
     const int64_t inner = p->ndim ? p->shape[last] : 1;
     for (int64_t at = w->first, end = w->first + w->count; at < end;) {
-        int64_t rest = at / inner, a = 0, b = 0, c = 0;
         const int64_t start = at % inner, count = end - at < inner - start ? end - at : inner - start;
-        for (int d = last - 1; d >= 0; d--) {
-            const int64_t index = rest % p->shape[d];
-            rest /= p->shape[d];
-            a += index * p->batch_a[d], b += index * p->batch_b[d], c += index * p->batch_c[d];
-        }
         const int64_t bs_a = p->ndim ? p->batch_a[last] : 0, bs_b = p->ndim ? p->batch_b[last] : 0,
                       bs_c = p->ndim ? p->batch_c[last] : 0;
-        a += start * bs_a, b += start * bs_b, c += start * bs_c;
-        multiply_row(w, count, (const char *)p->a + a * size.a, (const char *)p->b + b * size.b,
-                     (char *)p->c + c * size.c, bs_a, bs_b, bs_c);
+        const pysimd_matrices x = pysimd_matrices_at(p, size, at);
+        multiply_row(w, count, x.a, x.b, x.c, bs_a, bs_b, bs_c);
         at += count;
     }
 #ifdef __SSE2__
@@ -353,10 +348,12 @@ static void run_part(void *context, int thread, int64_t phase, int64_t part)
 
 /* Whether a large product has so short a K that its time is that of writing C. Here tiles follow one another along the
  * rows of C, in gemm.c down its columns: 2000 x k x 2000 float took 0.5 to 0.7 times as long for k from 4 to 16, double
- * 0.4 to 0.8, but for k = 32 as long and for 64 longer (Zen 3). B stays in L2; and there are rows for all threads. */
+ * 0.4 to 0.8 (Zen 3). For k from 32 to 64 products of some hundred rows and columns took 0.7 to 0.97 times as long, and
+ * those whose B is half of L2 1.0 to 1.15 times (Zen 3), or 0.4 to 0.9 (Xeon). B stays in L2; and there are rows for
+ * all threads. */
 static int is_shallow(const pysimd_kernel *kernel, const pysimd_product *p)
 {
-    enum { SHALLOW = 16, ROWS_A_THREAD = 4, MOST_STAGED = 1 << 20 };
+    enum { SHALLOW = 64, ROWS_A_THREAD = 4, MOST_STAGED = 1 << 20 };
     if (p->k > SHALLOW || kernel->form != OUTER || kernel->k_tile || p->flags & PYSIMD_FACTORS || p->interrupted)
         return 0;
     if (p->m < ROWS_A_THREAD * (int64_t)kernel->mr * (p->threads > 1 ? p->threads : 1)) return 0;

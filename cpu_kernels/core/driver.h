@@ -19,7 +19,7 @@ typedef struct {
     const void *b;
     int64_t rs_b, cs_b;
     void *c;
-    int64_t rs_c;
+    int64_t rs_c, cs_c; /* cs_c is 1 but where operands are exchanged for a GEMV kernel */
     int ndim;
     int64_t shape[PYSIMD_MAX_DIMS], batch_a[PYSIMD_MAX_DIMS], batch_b[PYSIMD_MAX_DIMS], batch_c[PYSIMD_MAX_DIMS];
     int flags;
@@ -30,6 +30,25 @@ typedef struct {
     int (*interrupted)(void *context); /* NULL, or asked in between by the calling thread: nonzero ends the product */
     void *context;
 } pysimd_product;
+
+/* One product of the batch. */
+typedef struct {
+    const char *a, *b;
+    char *c;
+} pysimd_matrices;
+
+/* The product of this index; `size` is that of the product's own A, B and C. */
+static inline pysimd_matrices pysimd_matrices_at(const pysimd_product *product, pysimd_sizes size, int64_t index)
+{
+    int64_t a = 0, b = 0, c = 0;
+    for (int d = product->ndim - 1; d >= 0; d--) {
+        const int64_t at = index % product->shape[d];
+        index /= product->shape[d];
+        a += at * product->batch_a[d], b += at * product->batch_b[d], c += at * product->batch_c[d];
+    }
+    return (pysimd_matrices){(const char *)product->a + a * size.a, (const char *)product->b + b * size.b,
+                             (char *)product->c + c * size.c};
+}
 
 /* Flags of one of several calls of a kernel in a row: `before` is the shape of the one before, zeros for the first. */
 typedef struct {

@@ -6,13 +6,18 @@
  *     for ic         a block of mc rows of A: each thread takes such blocks as long as there are any, then packs parts
  *                    of the next block of B
  *     for pr         kc columns of it are packed, for L2
- *     for jr         a micro-panel of B, for L1
- *     for ir         a micro-tile of C: one call of the kernel
+ *     for jr         some micro-panels of B, for L2
+ *     for ir         a micro-panel of A, for L1, and a row of micro-tiles of C: one call of the kernel
  *
- * For a kernel with tile registers a block of B is packed for L2, and a call of the kernel computes a row of
- * micro-tiles: A's micro-panel stays in L1, and those of B are loaded once each. On a Xeon 512 x 512 x 512 bfloat16
- * took 0.9 times as long as with the loops above, 1024 x 1024 x 1024 int8 0.7 times. Blocks of B with fewer columns and
- * more blocks of k, so that C's rows stay in L2, took 1.03 to 1.06 times as long at 1024 and 2048.
+ * In GotoBLAS and BLIS a micro-panel of B stays in L1 and micro-tiles follow one another down the columns of C, whose
+ * lines are then written in pieces of a tile's width, each at the distance of a row. Like that 4096 x 64 x 4096 float
+ * took 1.8 times as long on a Xeon and 1.17 times on a Zen 3, 1117 x 34 x 3459 double 1.7 and 1.2 times, 128 x 128 x
+ * 128 float 1.08 and 1.03 times, and from 512 x 512 x 512 on as long.
+ *
+ * For a kernel with tile registers a block of B is packed for L2, and is read by all micro-panels of A. On a Xeon
+ * 512 x 512 x 512 bfloat16 took 0.9 times as long as with micro-tiles down the columns of C, 1024 x 1024 x 1024 int8
+ * 0.7 times. Blocks of B with fewer columns and more blocks of k, so that C's rows stay in L2, took 1.03 to 1.06 times
+ * as long at 1024 and 2048.
  *
  * Products with few rows or columns take another route: strips.c. Of a batch, each thread computes whole products where
  * that leaves few threads idle; otherwise all threads compute some products together, as if they were one: see team.
@@ -25,8 +30,12 @@
  * 128 x 128 x 128 took as long); prefetching the rows of B that are packed next, 4 to 16 rows ahead, or the lines they
  * are packed to; 4, 8 or 64 panels packed together instead of 16; A read in place where its rows are no longer than a
  * block (512: 1.01 times as fast, 2048: 0.99 times); blocks of A of one and a half or two times as many rows (0.95 to
- * 1.0). There, packing B takes 3 % of the time of 512 x 512 x 512 and 2 % of 2048 x 2048 x 2048, packing A 2 %, and the
- * tiles run at 95 % of the peak, of which updating C takes 1 to 2.
+ * 1.0), or more or fewer rows than a third of L2 holds. There, packing B takes 3 % of the time of 512 x 512 x 512 and
+ * 2 % of 2048 x 2048 x 2048, packing A 2 %, and the tiles run at 95 % of the peak, of which updating C takes 1 to 2.
+ *
+ * Nor on the Zen 3 and a Xeon: prefetching the lines of C before a tile (0.98 to 1.0 times as fast); non-temporal
+ * stores of C (0.2 to 0.5 times); A packed by columns of a micro-tile (0.97 to 1.02 times), or with a cache line
+ * between its rows (0.99 to 1.01 times); B read in place up to 256 x 256 x 256 (0.9 to 1.02 times).
  */
 #include "gemm.h"
 
@@ -36,6 +45,7 @@
 #include <sys/mman.h>
 
 #include "caches.h"
+#include "claims.h"
 #include "grid.h"
 #include "pack.h"
 #include "scale.h"
@@ -103,6 +113,7 @@ typedef struct {
     int64_t blocks, b_bytes;        /* blocks of B in a product; bytes of one */
     int64_t mc;                     /* rows of A in a block, at most */
     int64_t packed_rows, a_bytes;   /* of which so many are packed at a time; bytes of them */
+    int64_t across;                 /* micro-tiles of a row that follow one another, at most */
     int tall;                       /* tile registers: C has so few micro-panels that a call computes columns of them */
 } plan;
 
@@ -138,12 +149,14 @@ static int64_t bytes_of_b(const pysimd_kernel *kernel)
     return least(most(pysimd_caches().l3 / 4, 1 << 20), 16 << 20);
 }
 
-/* The most rows of a block of A, for a short K: as many as rows of C, of `row` bytes, are in L2, or MOST_ROWS, for a
- * tile of each is next. 4096 x 64 x 4096 with 682 rows took 1.05 (float) and 1.07 times as long as with 84 (Zen 3). */
-static int64_t rows_for_c(const pysimd_kernel *kernel, int64_t row)
+/* Micro-panels of B that a row of micro-tiles takes. The longer the row, the longer the pieces in which C is written,
+ * but the next rows of A need the same panels again. An L2 of 1 MiB or more holds them: 1024 x 1024 x 1024 float took
+ * 1.17 times as long with all of B (Xeon). Smaller ones come with an L3 that delivers as fast as the multiply-adds take
+ * (2048 x 2048 x 2048 float took 1.03 times as long with half of L2, Zen 3). */
+static int64_t panels_across(int64_t panels, int64_t panel_bytes)
 {
-    enum { MOST_ROWS = 96 };
-    return most(pysimd_caches().l2 / row, MOST_ROWS) / kernel->mr * kernel->mr;
+    const int64_t l2 = pysimd_caches().l2;
+    return l2 < 1 << 20 ? panels : most(l2 / 2 / panel_bytes, 1);
 }
 
 static plan plan_of(const pysimd_kernel *kernel, const pysimd_product *product)
@@ -167,10 +180,10 @@ static plan plan_of(const pysimd_kernel *kernel, const pysimd_product *product)
 
     p.a_in_place = reads_a_in_place(kernel, product, p.panels, p.k_blocks);
     p.mc = most(pysimd_caches().l2 / 3 / (p.kc * p.packed.a) / kernel->mr * kernel->mr, kernel->mr);
-    if (!kernel->k_tile) p.mc = least(p.mc, rows_for_c(kernel, product->n * p.size.c));
     if (p.a_in_place && p.panels == 1 && p.k_blocks > 1) p.mc = kernel->mr; /* whole rows of A in one stream */
     p.mc = most(p.mc, multiple(product->m / MOST_ROW_ITEMS + 1, kernel->mr));
     p.mc = equal_parts(product->m, p.mc, kernel->mr);
+    p.across = kernel->k_tile ? p.panels : panels_across(p.panels, p.panel_bytes);
     p.tall = kernel->k_tile && p.panels <= FEW_PANELS;
     p.packed_rows = kernel->k_tile && !p.tall ? kernel->mr : p.mc;
     if (!p.a_in_place) p.a_bytes = multiple(pysimd_panel_of_a(kernel, p.packed_rows, p.kc).bytes, CACHE_LINE);
@@ -200,8 +213,11 @@ int pysimd_gemm_takes(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t
 /* What the threads of a call share. */
 typedef struct {
     const plan *plan;
-    char *a, *b;      /* a_bytes for each thread; blocks of B */
-    int64_t products; /* in an item, where a thread computes whole products */
+    char *a, *b;          /* a_bytes for each thread; blocks of B */
+    int64_t products;     /* in an item, where a thread computes whole products */
+    int64_t items;        /* of these */
+    int threads;
+    pysimd_claim *claims; /* one for each thread */
     _Atomic int stop;
 } job;
 
@@ -234,26 +250,7 @@ static int stopped(const worker *w)
     return atomic_load(&w->job->stop);
 }
 
-/* --- what all routes share --- */
-
-/* One product of the batch. */
-typedef struct {
-    const char *a, *b;
-    char *c;
-} matrices;
-
-static matrices product_at(const plan *p, int64_t index)
-{
-    const pysimd_product *q = p->product;
-    int64_t a = 0, b = 0, c = 0;
-    for (int d = q->ndim - 1; d >= 0; d--) {
-        const int64_t at = index % q->shape[d];
-        index /= q->shape[d];
-        a += at * q->batch_a[d], b += at * q->batch_b[d], c += at * q->batch_c[d];
-    }
-    return (matrices){(const char *)q->a + a * p->size.a, (const char *)q->b + b * p->size.b,
-                      (char *)q->c + c * p->size.c};
-}
+/* --- blocks of k --- */
 
 /* A block of k: its first column of A, its columns, and what happens to C. */
 typedef struct {
@@ -329,7 +326,8 @@ static void pack_item(worker *w, const block *x, int64_t item)
     const int64_t first = item % x->pack_groups * x->pack_group, column = (x->panel0 + first) * p->kernel->nr;
     const int64_t columns = least(least(x->pack_group, x->panels - first) * p->kernel->nr, q->n - column);
     const k_block k = k_block_of(p, x->k0 + i);
-    const char *b = product_at(p, x->first + product).b + (k.first * q->rs_b + column * q->cs_b) * p->size.b;
+    const pysimd_matrices of = pysimd_matrices_at(q, p->size, x->first + product);
+    const char *b = of.b + (k.first * q->rs_b + column * q->cs_b) * p->size.b;
     char *to = x->b + product * p->b_bytes + (i * x->panels + first) * p->panel_bytes;
     if (p->kernel->panel == WIDE)
         widen_panels(p, k.count, columns, b, to);
@@ -337,46 +335,49 @@ static void pack_item(worker *w, const block *x, int64_t item)
         pysimd_pack_panels(p->kernel, k.count, columns, b, q->rs_b, q->cs_b, to, p->panel_bytes);
 }
 
-static void prefetch_tile(const char *c, int64_t rows, int64_t row_bytes, int64_t stride)
+/* A row of micro-tiles, of which each is computed by itself and then added to a scaled C, from c on. */
+static void scaled_tiles(const plan *p, const pysimd_call *row, pysimd_factors factors, char *c)
 {
-    for (int64_t i = 0; i < rows; i++, c += stride) {
-        __builtin_prefetch(c, 1);
-        __builtin_prefetch(c + row_bytes - 1, 1);
+    const pysimd_kernel *kernel = p->kernel;
+    _Alignas(CACHE_LINE) char tile[LARGEST_TILE];
+    pysimd_call s = *row;
+    s.batch = 1, s.c = tile, s.rs_c = kernel->nr, s.flags |= PYSIMD_ZERO;
+    for (int64_t q = 0; q < row->batch; q++, c += kernel->nr * p->size.c) {
+        s.b = (const char *)row->b + q * p->panel_bytes;
+        kernel->batch(&s);
+        pysimd_scale_tile(kernel->types, factors, s.m, s.n, tile, kernel->nr, c, p->product->rs_c);
     }
 }
 
-/* A block of A times one of B, both as the kernel reads them: rows of C from c on. With tile registers a call computes
- * a row or a column of whole micro-tiles, of which each is written to C while the next is multiplied (tdp.h), unless C
- * is scaled; their prefetch is the kernel's, too. `last`: no call follows that may use the registers as they are. */
+/* A block of A times one of B, both as the kernel reads them: rows of C from c on. A call of the kernel computes a row
+ * of whole micro-tiles (a column of them if the plan is tall): C is written along its rows, and the micro-panel of A
+ * stays in L1. With tile registers each is written to C while the next is multiplied (tdp.h), unless C is scaled.
+ * `last`: no call follows that may use the registers as they are. */
 static void micro_tiles(const plan *p, int64_t rows, const pysimd_staged *a, int64_t columns, const char *b, char *c,
                         k_block k, pysimd_shape *before, int last)
 {
     const pysimd_kernel *kernel = p->kernel;
-    const int64_t mr = kernel->mr, nr = kernel->nr, rs_c = p->product->rs_c, stride = rs_c * p->size.c;
+    const int64_t mr = kernel->mr, nr = kernel->nr, rs_c = p->product->rs_c;
     const int64_t panel = p->panel_bytes / p->packed.b;
     const split tiles = rows_of_tiles(kernel, rows);
-    _Alignas(CACHE_LINE) char tile[LARGEST_TILE];
-    const int flags = k.zero || k.scales ? PYSIMD_ZERO : 0;
-    const int together = kernel->k_tile && !k.scales, wide = together && !p->tall, tall = together && p->tall;
+    const int each = kernel->k_tile && k.scales, tall = p->tall && !each;
     pysimd_call s = {.k = quotient(k.count, kernel->k_group), .bs_a = tall ? mr * a->rs : 0, .rs_a = a->rs,
-                     .cs_a = a->cs, .bs_b = tall ? 0 : panel, .bs_c = tall ? mr * rs_c : nr,
-                     .rs_c = k.scales ? nr : rs_c};
+                     .cs_a = a->cs, .bs_b = tall ? 0 : panel, .bs_c = tall ? mr * rs_c : nr, .rs_c = rs_c};
     for (int64_t j = 0, across; j < columns; j += across * nr) {
-        across = wide ? most((columns - j) / nr, 1) : 1;
+        across = tall || each ? 1 : most(least((columns - j) / nr, p->across), 1);
         s.n = least(nr, columns - j);
         s.b = b + j / nr * p->panel_bytes, s.rs_b = pysimd_panel_of_b(kernel, k.count, s.n).rs;
         for (int64_t t = 0, i = 0, down; t < tiles.count; t += down, i += down * s.m) {
-            char *tile_c = c + i * stride + j * p->size.c;
             down = tall ? most((rows - i) / mr, 1) : 1;
             s.m = part_of(&tiles, t, rows - i), s.batch = across * down;
             const int ends = last && j + across * nr >= columns && t + down == tiles.count;
-            s.flags = flags | pysimd_flags_in_a_row(kernel, before, &s, ends);
+            s.flags = (k.zero ? PYSIMD_ZERO : 0) | pysimd_flags_in_a_row(kernel, before, &s, ends);
             s.a = (const char *)a->data + i * a->rs * p->packed.a;
-            s.c = k.scales ? tile : tile_c;
-            if (!kernel->k_tile)
-                prefetch_tile(tile_c + s.m * stride, least(mr, rows - i - s.m), s.n * p->size.c, stride);
-            kernel->batch(&s);
-            if (k.scales) pysimd_scale_tile(kernel->types, k.factors, s.m, s.n, tile, nr, tile_c, rs_c);
+            s.c = c + (i * rs_c + j) * p->size.c;
+            if (k.scales)
+                scaled_tiles(p, &s, k.factors, s.c);
+            else
+                kernel->batch(&s);
         }
     }
 }
@@ -389,7 +390,7 @@ static void multiply_item(worker *w, const block *x, int64_t item)
     const int64_t row0 = item / x->groups % x->row_items * x->rows, row1 = least(row0 + x->rows, q->m);
     const int64_t first = item % x->groups * x->group, column = (x->panel0 + first) * p->kernel->nr;
     const int64_t columns = least(least(x->group, x->panels - first) * p->kernel->nr, q->n - column);
-    const matrices of = product_at(p, x->first + product);
+    const pysimd_matrices of = pysimd_matrices_at(q, p->size, x->first + product);
     pysimd_shape before = {0, 0, 0};
     int last = stopped(w);
     for (int64_t row = row0; row < row1 && !last; row += p->packed_rows) {
@@ -440,7 +441,7 @@ static int64_t items_of_products(void *context, int64_t phase)
 {
     const job *j = context;
     (void)phase;
-    return quotient(j->plan->batch, j->products);
+    return j->items;
 }
 
 static void product_by_blocks(worker *w, int64_t index, char *of_b)
@@ -460,6 +461,7 @@ static void run_products(void *context, int thread, int64_t phase, int64_t item)
     const plan *p = j->plan;
     worker w = worker_of(j, thread);
     (void)phase;
+    item = pysimd_take_item(j->claims, j->threads, j->items, thread);
     for (int64_t i = item * j->products; i < least((item + 1) * j->products, p->batch) && !stopped(&w); i++) {
         product_by_blocks(&w, i, j->b + thread * p->b_bytes);
     }
@@ -551,12 +553,16 @@ int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *given)
     const pysimd_product *product = divided ? &parts : given;
     const plan p = divided ? plan_of(kernel, &parts) : whole;
     const int by_products = divided || divides_batch(&p, threads);
-    job j = {.plan = &p, .products = quotient(p.batch, threads * PARTS_A_THREAD)};
+    job j = {.plan = &p, .threads = threads, .products = quotient(p.batch, threads * PARTS_A_THREAD)};
+    j.items = quotient(p.batch, j.products);
     team t = team_of(&j, threads);
     const int64_t b_bytes = (by_products ? threads : t.buffers * t.together) * p.b_bytes;
-    buffer *memory = pysimd_take_buffer(b_bytes + threads * p.a_bytes);
+    const int64_t a_bytes = threads * p.a_bytes, claims_bytes = threads * (int64_t)sizeof(pysimd_claim);
+    buffer *memory = pysimd_take_buffer(b_bytes + a_bytes + claims_bytes);
     if (!memory) return -1;
     j.b = t.b = memory->data, j.a = memory->data + b_bytes;
+    j.claims = (pysimd_claim *)(memory->data + b_bytes + a_bytes);
+    memset(j.claims, 0, (size_t)claims_bytes);
     pysimd_work work;
     if (by_products)
         work = (pysimd_work){&j, 1, items_of_products, run_products, &j.stop};

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 #ifdef __linux__
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #endif
 
@@ -56,7 +57,21 @@ int64_t pysimd_switches(void)
     struct rusage used;
     return getrusage(RUSAGE_THREAD, &used) ? -1 : used.ru_nivcsw;
 }
+
+int64_t pysimd_all_switches(void)
+{
+    struct rusage used;
+    return getrusage(RUSAGE_SELF, &used) ? -1 : used.ru_nivcsw;
+}
+
+void pysimd_nap(void)
+{
+    prctl(PR_SET_TIMERSLACK, 1);
+    nanosleep(&(struct timespec){0, 1000}, NULL);
+}
 #else
+int64_t pysimd_all_switches(void) { return -1; }
+void pysimd_nap(void) {}
 int pysimd_processor(void) { return -1; }
 pysimd_processors pysimd_move_away(pthread_t thread) { return (void)thread, (pysimd_processors){.moved = 0}; }
 pysimd_processors pysimd_move_here(pthread_t thread) { return (void)thread, (pysimd_processors){.moved = 0}; }

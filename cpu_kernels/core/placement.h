@@ -26,4 +26,10 @@ int64_t pysimd_ran_ns(pthread_t thread);
 /* Times that another thread got the processor while the calling one wanted to run; -1: not known. */
 int64_t pysimd_switches(void);
 
+/* The same of all threads of the process. */
+int64_t pysimd_all_switches(void);
+
+/* Leaves the processor for the shortest time: some microseconds. */
+void pysimd_nap(void);
+
 #endif

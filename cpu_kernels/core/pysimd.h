@@ -35,7 +35,7 @@ enum { /* pysimd_call.flags */
     PYSIMD_AHEAD = 64, /* of GEMV: the batch is larger than L2, so the next product's A is worth a prefetch */
 };
 
-enum { PYSIMD_GEMV_COLUMNS = 4, PYSIMD_SMALL_COLUMNS = 16 };
+enum { PYSIMD_GEMV_COLUMNS = 4, PYSIMD_SMALL_COLUMNS = 64 };
 
 /* `batch` products of one shape, m <= mr and n <= nr (GEMV: any m, n <= PYSIMD_GEMV_COLUMNS): edge tiles are the
  * kernel's work, not its caller's. */
@@ -46,7 +46,7 @@ typedef struct {
     const void *b;
     int64_t bs_b, rs_b;
     void *c;
-    int64_t bs_c, rs_c;
+    int64_t bs_c, rs_c, cs_c; /* cs_c is read by GEMV kernels alone, where n > 1; elsewhere it is 1 */
     int flags;
 } pysimd_call;
 
@@ -105,6 +105,7 @@ typedef struct {
     pysimd_panel panel;
     int dispatch_from, dispatch; /* fewest and most columns of the products that matmul takes it for; see kernels.inc */
     int dispatch_macs, dispatch_rows, dispatch_k; /* fewest multiply-adds and rows, and least k, of such products */
+    int dispatch_long_k; /* GEMV: the least k of products of few rows; 0: none but of one row */
     pysimd_target not_with; /* matmul does not take it where the processor is of this target too; 0: it does */
     int column_step; /* tiles side by side have multiples of so many columns; 0: all but the last have nr */
     int unchained;   /* terms are added in more than one chain: no PYSIMD_CHAIN */

@@ -132,6 +132,13 @@ const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k)
         const pysimd_kernel *kernel = atomic_load_explicit(&choices[types][1].of_all, memory_order_acquire);
         if (kernel && kernel->form == GEMV) return kernel;
     }
+    if (m <= PYSIMD_GEMV_COLUMNS || n <= PYSIMD_GEMV_COLUMNS) {
+        const int64_t columns = m < n ? m : n;
+        const pysimd_kernel *kernel = atomic_load_explicit(&choices[types][columns].of_all, memory_order_acquire);
+        if (kernel && kernel->form == GEMV && (m < n ? n : m) >= kernel->dispatch_rows && kernel->dispatch_long_k &&
+            k >= kernel->dispatch_long_k)
+            return kernel;
+    }
     const choice *found = &choices[types][n < CHOICES ? n : CHOICES - 1];
     const pysimd_kernel *kernel = atomic_load_explicit(&found->of_all, memory_order_acquire);
     if (!kernel) return NULL;

@@ -70,8 +70,8 @@ int pysimd_has(pysimd_target target);
 int pysimd_can_run(const pysimd_kernel *kernel);
 
 /* The kernel that dispatch takes for products of m rows, n columns and k, by the rule of kernels.inc. A single row is
- * computed by a GEMV kernel with the operands exchanged, C^T = B^T A^T. So bits never depend on the size of the batch
- * or on strides. NULL for types of which kernels are taken by name alone. */
+ * computed by a GEMV kernel with the operands exchanged, C^T = B^T A^T, and so are few rows with a long K. Bits never
+ * depend on the size of the batch or on strides. NULL for types of which kernels are taken by name alone. */
 const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k);
 
 #endif

@@ -225,14 +225,14 @@ static int can_stream(const plan *p, const pysimd_kernel *kernel, double stream_
            (double)p->count * (double)q->m * (double)q->n * p->out.size >= stream_bytes;
 }
 
-/* C^T = B^T A^T: a product of one row as one of one column. */
+/* C^T = B^T A^T: a product of few rows as one of few columns. */
 static void exchange_operands(pysimd_product *q)
 {
     const pysimd_product old = *q;
-    q->m = old.n, q->n = 1;
+    q->m = old.n, q->n = old.m;
     q->a = old.b, q->rs_a = old.cs_b, q->cs_a = q->k == 1 ? 1 : old.rs_b;
-    q->b = old.a, q->rs_b = q->k == 1 ? 1 : old.cs_a, q->cs_b = 1;
-    q->rs_c = 1;
+    q->b = old.a, q->rs_b = q->k == 1 ? 1 : old.cs_a, q->cs_b = old.rs_a;
+    q->rs_c = 1, q->cs_c = old.rs_c;
     for (int d = 0; d < q->ndim; d++) q->batch_a[d] = old.batch_b[d], q->batch_b[d] = old.batch_a[d];
     q->flags |= PYSIMD_EXCHANGED;
 }
@@ -243,11 +243,11 @@ void pysimd_fill_product(plan *p, const pysimd_kernel *kernel, int flags, double
     q->m = p->a.rows, q->n = p->b.cols, q->k = p->a.cols;
     q->a = p->a.data, q->rs_a = p->a.rs / p->a.size, q->cs_a = q->k == 1 ? 1 : p->a.cs / p->a.size;
     q->b = p->b.data, q->rs_b = q->k == 1 ? 1 : p->b.rs / p->b.size, q->cs_b = q->n == 1 ? 1 : p->b.cs / p->b.size;
-    q->c = p->out.data, q->rs_c = p->out.rs / p->out.size;
+    q->c = p->out.data, q->rs_c = p->out.rs / p->out.size, q->cs_c = 1;
     merge_batch(p);
     q->flags = flags | (flags & PYSIMD_ZERO && can_stream(p, kernel, stream_bytes) ? PYSIMD_STREAM : 0);
     q->threads = q->woken = 1;
     q->ns = 0;
     q->interrupted = NULL;
-    if (kernel->form == GEMV && q->m == 1 && q->n > 1) exchange_operands(q);
+    if (kernel->form == GEMV && q->m <= PYSIMD_GEMV_COLUMNS && q->m < q->n) exchange_operands(q);
 }

@@ -8,7 +8,13 @@
 pysimd_small_fn avx2_small_f32_4x4, avx2_small_bf16_4x4, avx2_small_f16_4x4;
 pysimd_small_fn avx2_small_f32_8x8, avx2_small_bf16_8x8, avx2_small_f16_8x8;
 
-/* 2 to 7 columns and K from 1 to 8, 8 to 16 columns and K from 1 to 16; any number of rows */
+/* 2 to 7 columns and K from 1 to 10, 8 to 24 columns and K from 1 to 24; with AVX-512 VNNI 9 to 64 columns and K up
+ * to 64, in any layout; any number of rows */
 pysimd_small_fn avx2_small_i8, avx2_small_u8i8, avx512vnni_small_i8, avx512vnni_small_u8i8;
+
+/* K up to 64 in any layout but plain float32: 4x4x4; up to 8 columns; 9 to 12 columns */
+pysimd_small_fn avx512_small_f32_4x4, avx512_small_bf16_4x4, avx512_small_f16_4x4;
+pysimd_small_fn avx512_small_f32_8x8, avx512_small_bf16_8x8, avx512_small_f16_8x8;
+pysimd_small_fn avx512_small_f32, avx512_small_bf16, avx512_small_f16;
 
 #endif

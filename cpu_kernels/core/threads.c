@@ -15,27 +15,33 @@
  * threads that sleep and are all woken, and 315 on one thread. Tried there without gain: threads that are awake wake
  * others, instead of the caller alone (257 microseconds after sleep, and 245).
  *
- * Where another library's idle threads spin on the same processors (those of NumPy's OpenBLAS do for 110
- * milliseconds), a worker that yields does not come back for a slice of time, some milliseconds. One that finds that
- * it was away does not yield for 100 milliseconds, and no other does: after a short loop they sleep. (Away: another
- * thread had the processor. That a virtual machine stood still does not count.) Who sleeps is woken in front of a
- * thread that spins, on any processor but the caller's, where the system would put nearly all of them. To wake one took
- * the caller 8 microseconds, and the worker began after 14, where it stays away from that processor from then on; 29
- * and 36 where it was sent away before each call and allowed back after it; 15 and 50 on an idle processor (Zen 3,
- * calls 100 microseconds apart). So work of less than 64 microseconds wakes nobody then, but where calls follow on each
- * other. In turn with NumPy, five products of 30 to 100 microseconds were slower than NumPy's in 79 of 400 samples with
- * this and grid.h, and in 162 without. Tried there without gain: workers that read how many threads want to run
- * (/proc/loadavg) before they yield; that no worker yields at all; sleeping early for a second.
+ * Another library's idle threads may spin on the same processors (those of NumPy's OpenBLAS do for 110 milliseconds).
+ * There a thread that yields comes back after a slice of time, up to 4 milliseconds. So before a worker yields, it
+ * sleeps for some microseconds. Processors count as shared for 100 milliseconds, or longer if they were shared just
+ * before, when another thread of the process loses a processor in that time, when a worker was away while it waited,
+ * or when one that was awake has not begun before the end of a call. Meanwhile nobody yields: workers sleep after a
+ * short loop. (Away: another thread had the processor. That a virtual machine stood still does not count.) A thread
+ * that is woken gets a processor before one that spins; it may run on any but the caller's, where the system would
+ * put nearly all of them. With calls 100 microseconds apart (Zen 3), to wake a worker that stays away from that
+ * processor from then on took the caller 8 microseconds, and the worker began after 14; 29 and 36 where it was sent
+ * away before each call and allowed back after it; 15 and 50 on an idle processor. So work of less than 64
+ * microseconds wakes nobody meanwhile, but where calls follow on each other: with a limit of 30, one product of 128 x
+ * 128 x 128 float between two of NumPy took 49 microseconds instead of 48. Tried there without gain: workers that
+ * read how many threads want to run (/proc/loadavg) before they yield; that no worker yields at all; sleeping early
+ * for a second.
  *
- * A caller wakes workers one after the other, so where there are more than three they yield all the same: when fifteen
- * slept early, bfloat16 products of 512 x 512 x 512 in turn with PyTorch's ran at 771 GFLOP/s on 16 cores of a Xeon,
- * and at 1,879 before.
+ * A caller wakes workers one after the other, so more than three sleep early only where half of those that were awake
+ * had not begun: bfloat16 products of 512 x 512 x 512, 0.14 milliseconds in turn with PyTorch's, ran at 771 GFLOP/s on
+ * 16 cores of a Xeon when fifteen slept early, and at 1,879 when they did not.
  *
- * If a worker loses its processor in the middle of an item, the caller, which has nothing else to do, has it moved to
- * its own processor and lets it end the item there. In turn with NumPy on a Zen 3 with two processors, a worker had an
- * item in one of twelve calls without all this, and in nine of ten with it. Tried there: that calls are computed by
- * their caller alone for a while after such a stall (eight times as long: ten float products of 128 x 128 x 128 took
- * 504 microseconds in the median instead of 290); short loops of 5 and 50 microseconds instead of 20.
+ * Two threads on one processor are slower than one: a worker that finds itself on its caller's leaves the call, and is
+ * asked once more when the caller has ended its item, to run elsewhere.
+ *
+ * A worker that waits for the next phase holds nothing, and a call ends without it: it may have no processor. If a
+ * worker loses its processor in the middle of an item, the caller, which has nothing else to do, has it moved to its
+ * own processor and lets it end the item there. Tried there: that calls are computed by their caller alone for a while
+ * after such a stall (eight times as long: ten float products of 128 x 128 x 128 took 504 microseconds in the median
+ * instead of 290); short loops of 5 and 50 microseconds instead of 20.
  */
 #include "threads.h"
 
@@ -62,6 +68,7 @@ pysimd_waiting pysimd_waits = {
     .look_ns = 30 * 1000,
     .few = 3,
     .worth_ns = 64 * 1000,
+    .apart = 1,
 };
 _Static_assert(PYSIMD_MAX_ITEMS == 1 << ITEM_BITS, "an item's number has ITEM_BITS bits");
 
@@ -72,15 +79,7 @@ static void relax(void)
 #endif
 }
 
-static void wait_a_little(int *spins)
-{
-    if (++*spins < SPINS)
-        relax();
-    else
-        sched_yield();
-}
-
-/* --- the items of a call --- */
+/* --- calls and workers --- */
 
 typedef struct worker worker;
 
@@ -89,22 +88,30 @@ typedef struct {
     worker **workers; /* of which not all may have begun */
     int count;
     _Alignas(CACHE_LINE) _Atomic int64_t next; /* phase << ITEM_BITS | item; the item may be past the last one */
+    _Atomic int processor; /* the caller's, when it took an item */
+    _Atomic int left;      /* 1: a worker has left the call before its end, to sleep; -1: they have been asked again */
     _Alignas(CACHE_LINE) _Atomic int64_t ended; /* items of this phase */
 } call;
 
 struct worker {
-    _Alignas(CACHE_LINE) call *_Atomic call; /* NULL: none; what the caller asks for; or `running` or `quit` */
+    _Alignas(CACHE_LINE) call *_Atomic call; /* NULL: none; what the caller asks for; or what the worker does: below */
     _Atomic int asleep;
-    _Atomic int busy;    /* with an item */
-    _Atomic int leaves;  /* was moved to a caller's processor: it has to sleep when the item has ended */
+    _Atomic int leaves;  /* it is on a caller's processor: it has to sleep when its item has ended */
     int taken;           /* by a caller */
     int number;          /* in the call */
+    int was_awake;       /* when it was asked */
+    int64_t switches;    /* of the process, when it went to sleep */
     int64_t ran;         /* nanoseconds on a processor, when the caller looked */
     pthread_t id;
     pysimd_processors away; /* from a caller's processor; for callers, who have taken the worker */
     pthread_mutex_t mutex;
     pthread_cond_t wake;
+    call own;
 };
+
+/* A worker has an item, or is about to take one; it waits for the next phase, and its caller may end the call
+ * meanwhile; it has to end. */
+static call running, waiting, quit;
 
 static int64_t now_ns(void)
 {
@@ -119,13 +126,26 @@ static int stopped(const pysimd_work *w) { return w->stop && atomic_load(w->stop
 
 static _Atomic int created; /* workers */
 
-/* Whether other threads are supposed to spin on the processors, and workers are so few that they sleep early. */
+/* Whether processors are shared, and workers sleep early: they are few, or too many of them have not begun. */
 static int is_shared(int64_t now)
 {
-    return now < atomic_load(&pysimd_waits.shared_until) && atomic_load(&created) <= pysimd_waits.few;
+    if (now >= atomic_load(&pysimd_waits.shared_until)) return 0;
+    return atomic_load(&created) <= pysimd_waits.few || now < atomic_load(&pysimd_waits.crowded_until);
 }
 
-static void share(int64_t now) { atomic_store(&pysimd_waits.shared_until, now + pysimd_waits.shared_ns); }
+/* Processors are shared from now on. Where such a time has ended just before, this one is twice as long. */
+static void share(int64_t now)
+{
+    enum { LONGEST = 16 };
+    static _Atomic int64_t times = 1;
+    const int64_t until = atomic_load(&pysimd_waits.shared_until), shortest = pysimd_waits.shared_ns;
+    int64_t length = atomic_load(&times);
+    if (now >= until) {
+        length = now - until >= length * shortest ? 1 : length < LONGEST ? length * 2 : LONGEST;
+        atomic_store(&times, length);
+    }
+    atomic_store(&pysimd_waits.shared_until, now + length * shortest);
+}
 
 /* A worker may run on any processor but the calling thread's, or on all again. It stays away from one processor: to
  * move it at each call takes the system longer than to wake it. */
@@ -133,6 +153,24 @@ static void place(worker *w, int away)
 {
     if (w->away.moved && (!away || w->away.cpu != pysimd_processor())) pysimd_replace(w->id, &w->away);
     if (away && !w->away.moved) w->away = pysimd_move_away(w->id);
+}
+
+/* What a thread that waits knows of its absence: when it looked last, and how often it had lost its processor when it
+ * began to wait (-1: not known). */
+typedef struct {
+    int64_t seen, switches;
+} presence;
+
+/* The time. A worker that was away since the last look takes notice. */
+static int64_t look(presence *p)
+{
+    const int64_t now = now_ns();
+    if (now - p->seen > pysimd_waits.lost_ns && (p->switches < 0 || pysimd_switches() > p->switches)) {
+        atomic_fetch_add(&pysimd_waits.lost, 1);
+        share(now);
+    }
+    p->seen = now;
+    return now;
 }
 
 /* A worker ends its item on the calling thread's processor, and then sleeps. */
@@ -143,53 +181,146 @@ static void rescue(worker *w)
     atomic_store(&w->leaves, 1);
     place(w, 0);
     pysimd_processors here = pysimd_move_here(w->id);
-    while (here.moved && atomic_load(&w->busy)) sched_yield();
+    while (here.moved && atomic_load(&w->call) == &running) sched_yield();
     pysimd_replace(w->id, &here);
 }
 
-/* A thread waits; if it is the caller's, it looks after workers that have an item and do not run. */
-static void wait_for_others(const call *c, const worker *self, int *spins, int64_t *next_look)
+typedef struct {
+    int spins;
+    presence own;
+    int64_t next_look; /* of a caller, at its workers */
+} patience;
+
+/* Returns the time, or 0 in the first loop. */
+static int64_t wait_a_little(patience *p)
 {
-    wait_a_little(spins);
-    if (self || *spins < SPINS) return;
-    const int64_t now = now_ns();
-    if (now < *next_look) return;
-    *next_look = now + pysimd_waits.look_ns;
+    p->spins += p->spins <= SPINS;
+    if (p->spins < SPINS) {
+        relax();
+        return 0;
+    }
+    if (p->spins == SPINS) p->own = (presence){now_ns(), pysimd_switches()};
+    const int64_t now = look(&p->own);
+    if (is_shared(now))
+        relax(); /* who yields to a thread that spins is away for a slice of time */
+    else
+        sched_yield();
+    return now;
+}
+
+/* A caller waits, and looks after workers that have an item and do not run. */
+static void wait_for_workers(const call *c, patience *p)
+{
+    const int64_t now = wait_a_little(p);
+    if (now < p->next_look) return;
+    p->next_look = now + pysimd_waits.look_ns;
     for (int i = 0; i < c->count; i++) {
         worker *w = c->workers[i];
-        if (!atomic_load(&w->busy)) continue;
+        if (atomic_load(&w->call) != &running) continue;
         const int64_t ran = pysimd_ran_ns(w->id);
         if (ran == w->ran && ran >= 0) rescue(w);
         w->ran = ran;
     }
 }
 
-/* `self`: NULL for the caller. */
-static void take_items(call *c, worker *self)
+/* --- the items of a call --- */
+
+static int64_t phase_of(int64_t next) { return next >> ITEM_BITS; }
+
+/* Takes an item and runs it; returns its phase, and whether there was one. */
+static int64_t take_item(call *c, int thread, int *found)
+{
+    const pysimd_work *w = c->work;
+    const int64_t next = atomic_fetch_add(&c->next, 1);
+    const int64_t phase = phase_of(next), item = next & (PYSIMD_MAX_ITEMS - 1);
+    *found = 0;
+    if (phase >= w->phases) return phase;
+    const int64_t items = w->items(w->context, phase);
+    if (item >= items) return phase;
+    w->run(w->context, thread, phase, item);
+    atomic_fetch_add(thread ? &pysimd_waits.taken : &pysimd_waits.led, 1);
+    *found = 1;
+    if (atomic_fetch_add(&c->ended, 1) + 1 == items) {
+        atomic_store(&c->ended, 0);
+        atomic_store(&c->next, (phase + 1) << ITEM_BITS);
+    }
+    return phase;
+}
+
+/* `away`: from the caller's processor. */
+static void ask(worker *w, call *c, int away)
+{
+    atomic_store(&w->call, c);
+    w->was_awake = !atomic_load(&w->asleep);
+    if (w->was_awake) {
+        if (w->away.moved) place(w, away); /* the caller may be on the worker's processor now */
+        return;
+    }
+    pthread_mutex_lock(&w->mutex); /* it waits for the signal, or has seen the call */
+    pthread_mutex_unlock(&w->mutex);
+    place(w, away);
+    pthread_cond_signal(&w->wake);
+}
+
+/* Workers that were on the caller's processor are asked a second time, to run on others. */
+static void call_back(call *c)
+{
+    atomic_store(&c->left, -1);
+    for (int i = 0; i < c->count; i++)
+        if (!atomic_load(&c->workers[i]->call)) ask(c->workers[i], c, 1);
+}
+
+static void lead(call *c)
 {
     const pysimd_work *w = c->work;
     while (!stopped(w)) {
-        if (self) {
-            atomic_store(&self->busy, 1);
-            if (atomic_load(&self->leaves)) return;
-        }
-        const int64_t next = atomic_fetch_add(&c->next, 1);
-        const int64_t phase = next >> ITEM_BITS, item = next & (PYSIMD_MAX_ITEMS - 1);
+        int found;
+        atomic_store(&c->processor, pysimd_processor());
+        const int64_t phase = take_item(c, 0, &found);
         if (phase >= w->phases) return;
-        const int64_t items = w->items(w->context, phase);
-        if (item < items) {
-            w->run(w->context, self ? self->number : 0, phase, item);
-            if (atomic_fetch_add(&c->ended, 1) + 1 == items) {
-                atomic_store(&c->ended, 0);
-                atomic_store(&c->next, (phase + 1) << ITEM_BITS);
-            }
-        } else {
-            int64_t next_look = 0;
-            if (self) atomic_store(&self->busy, 0);
-            for (int spins = 0; atomic_load(&c->next) >> ITEM_BITS == phase && !stopped(w);)
-                wait_for_others(c, self, &spins, &next_look);
-        }
+        if (atomic_load(&c->left) > 0) call_back(c);
+        patience p = {.spins = 0};
+        while (!found && phase_of(atomic_load(&c->next)) == phase && !stopped(w)) wait_for_workers(c, &p);
     }
+}
+
+/* A worker without an item waits for the next phase. It holds nothing of the call, which its caller may end meanwhile.
+ * Returns whether there is a next phase for it. */
+static int awaits_phase(worker *self, const call *c, int64_t phase)
+{
+    patience p = {.spins = 0};
+    atomic_store(&self->call, &waiting);
+    while (phase_of(atomic_load(&c->next)) == phase && atomic_load(&self->call) == &waiting) wait_a_little(&p);
+    call *expected = &waiting;
+    return atomic_compare_exchange_strong(&self->call, &expected, &running);
+}
+
+/* Two threads on one processor are slower than one. */
+static int is_beside_caller(worker *self, const call *c)
+{
+    const int processor = pysimd_waits.apart ? pysimd_processor() : -1;
+    if (processor < 0 || processor != atomic_load(&c->processor)) return 0;
+    atomic_fetch_add(&pysimd_waits.beside, 1);
+    share(now_ns());
+    atomic_store(&self->leaves, 1);
+    return 1;
+}
+
+/* Returns whether the worker still belongs to the call. */
+static int follow(call *c, worker *self)
+{
+    while (!stopped(c->work)) {
+        if (atomic_load(&self->leaves) || is_beside_caller(self, c)) {
+            int none = 0;
+            atomic_compare_exchange_strong(&c->left, &none, 1);
+            return 1;
+        }
+        int found;
+        const int64_t phase = take_item(c, self->number, &found);
+        if (phase >= c->work->phases) return 1;
+        if (!found && !awaits_phase(self, c, phase)) return 0;
+    }
+    return 1;
 }
 
 static void run_alone(const pysimd_work *w)
@@ -202,8 +333,6 @@ static void run_alone(const pysimd_work *w)
 
 /* --- the pool --- */
 
-static call running, quit; /* a worker has begun; a worker has to end */
-
 static struct {
     pthread_mutex_t mutex; /* of what follows, and of `taken` of all workers */
     worker workers[PYSIMD_MAX_THREADS - 1];
@@ -212,25 +341,34 @@ static struct {
     pid_t process;
 } pool = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
+/* Whether another thread of the process runs when the calling one does not: it loses the processor afterwards. */
+static int takes_processor(void)
+{
+    const int64_t before = pysimd_all_switches();
+    pysimd_nap();
+    return pysimd_all_switches() > before;
+}
+
 /* The next call, or NULL when the worker has to sleep. It sleeps early where it would not get its processor back. */
 static call *watch(const worker *w)
 {
     enum { CHECKS = 16 };
     call *found;
-    int64_t switches = -1;
     const int64_t start = now_ns(), spin_ns = is_shared(start) ? pysimd_waits.shared_spin_ns : pysimd_waits.spin_ns;
-    for (int64_t now = start, before; now - start < pysimd_waits.awake_ns;) {
+    presence p = {.seen = start, .switches = -1};
+    int naps = 0;
+    for (int64_t now = start, looks = 0; now - start < pysimd_waits.awake_ns; now = look(&p), looks++) {
         for (int i = 0; i < CHECKS; i++, relax())
             if ((found = atomic_load(&w->call))) return found;
-        if (switches < 0) switches = pysimd_switches();
+        if (looks == 0) p.switches = pysimd_switches();
         if (now - start > spin_ns) {
             if (is_shared(now)) return NULL;
+            if (naps++ == 0 && takes_processor()) {
+                atomic_fetch_add(&pysimd_waits.lost, 1);
+                share(now);
+                continue;
+            }
             sched_yield();
-        }
-        before = now, now = now_ns();
-        if (now - before > pysimd_waits.lost_ns && (switches < 0 || pysimd_switches() > switches)) {
-            atomic_fetch_add(&pysimd_waits.lost, 1);
-            share(now);
         }
     }
     return NULL;
@@ -242,10 +380,13 @@ static call *next_call(worker *w)
     if (found) return found;
     pthread_mutex_lock(&w->mutex);
     atomic_store(&w->leaves, 0);
+    w->switches = pysimd_all_switches();
     atomic_store(&w->asleep, 1);
     while (!(found = atomic_load(&w->call))) pthread_cond_wait(&w->wake, &w->mutex);
     atomic_store(&w->asleep, 0);
     pthread_mutex_unlock(&w->mutex);
+    const int64_t now = now_ns();
+    if (is_shared(now) && pysimd_all_switches() > w->switches) share(now);
     return found;
 }
 
@@ -256,32 +397,35 @@ static void *serve(void *argument)
         call *c = next_call(w);
         if (c == &quit) return NULL;
         if (!atomic_compare_exchange_strong(&w->call, &c, &running)) continue; /* the caller has not waited */
-        take_items(c, w);
-        atomic_store(&w->busy, 0);
-        atomic_store(&w->call, NULL);
+        if (follow(c, w)) atomic_store(&w->call, NULL);
     }
 }
 
-static void ask(worker *w, call *c)
+/* Returns when the worker has nothing to do with the call any more; whether it was awake and has not begun. */
+static int release(worker *w, call *c)
 {
-    atomic_store(&w->call, c);
-    if (!atomic_load(&w->asleep)) {
-        if (w->away.moved) place(w, is_shared(now_ns())); /* the caller may be on the worker's processor now */
-        return;
+    for (patience p = {.spins = 0};; wait_for_workers(c, &p)) {
+        call *expected = c;
+        if (atomic_compare_exchange_strong(&w->call, &expected, NULL)) return w->was_awake;
+        expected = &waiting;
+        if (atomic_compare_exchange_strong(&w->call, &expected, NULL)) {
+            atomic_fetch_add(&pysimd_waits.freed, 1);
+            return 0;
+        }
+        if (!expected) return 0;
     }
-    pthread_mutex_lock(&w->mutex); /* it waits for the signal, or has seen the call */
-    pthread_mutex_unlock(&w->mutex);
-    place(w, is_shared(now_ns()));
-    pthread_cond_signal(&w->wake);
 }
 
-/* Returns when the worker has nothing to do with the call any more. */
-static void release(worker *w, call *c)
+/* Workers that were awake and have not begun have no processor. If they are half of all, they sleep early, however
+ * many they are. */
+static void notice_absent(int absent, int count, double ns)
 {
-    call *expected = c;
-    if (atomic_compare_exchange_strong(&w->call, &expected, NULL)) return;
-    int64_t next_look = 0;
-    for (int spins = 0; atomic_load(&w->call);) wait_for_others(c, NULL, &spins, &next_look);
+    if (!absent || 2 * ns < (double)pysimd_waits.worth_ns) return;
+    const int64_t now = now_ns();
+    atomic_fetch_add(&pysimd_waits.absent, absent);
+    share(now);
+    if (2 * absent >= count && ns >= 2 * (double)pysimd_waits.worth_ns)
+        atomic_store(&pysimd_waits.crowded_until, atomic_load(&pysimd_waits.shared_until));
 }
 
 /* Fork copies the calling thread alone: the child has no workers. */
@@ -349,8 +493,25 @@ __attribute__((destructor)) static void close_pool(void)
     pthread_mutex_lock(&pool.mutex);
     pool.closed = 1;
     for (int i = 0; i < pool.count; i++)
-        if (!pool.workers[i].taken) ask(&pool.workers[i], &quit), pthread_join(pool.workers[i].id, NULL);
+        if (!pool.workers[i].taken) ask(&pool.workers[i], &quit, 0), pthread_join(pool.workers[i].id, NULL);
     pthread_mutex_unlock(&pool.mutex);
+}
+
+/* The call is kept in its first worker, so that another one that waits may look at it after its end. */
+static void run_with(worker **taken, int count, const pysimd_work *work, double ns)
+{
+    call *c = &taken[0]->own;
+    c->work = work, c->workers = taken, c->count = count;
+    atomic_store(&c->next, 0), atomic_store(&c->ended, 0), atomic_store(&c->left, 0);
+    atomic_store(&c->processor, pysimd_processor());
+    for (int i = 0; i < count; i++) {
+        taken[i]->number = i + 1;
+        ask(taken[i], c, is_shared(now_ns()));
+    }
+    lead(c);
+    int absent = 0;
+    for (int i = 0; i < count; i++) absent += release(taken[i], c);
+    notice_absent(absent, count, ns);
 }
 
 void pysimd_run(const pysimd_work *work, int threads, int woken, double ns)
@@ -361,12 +522,9 @@ void pysimd_run(const pysimd_work *work, int threads, int woken, double ns)
         return;
     }
     const int count = take(taken, threads - 1, (woken ? woken : threads) - 1, ns);
-    call c = {.work = work, .workers = taken, .count = count};
-    for (int i = 0; i < count; i++) {
-        taken[i]->number = i + 1;
-        ask(taken[i], &c);
-    }
-    take_items(&c, NULL);
-    for (int i = 0; i < count; i++) release(taken[i], &c);
+    if (count)
+        run_with(taken, count, work, ns);
+    else
+        run_alone(work);
     give_back(taken, count, now_ns());
 }

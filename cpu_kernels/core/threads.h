@@ -20,19 +20,26 @@ typedef struct {
     _Atomic int *stop; /* NULL, or what `run` makes nonzero: items that have not begun are left out */
 } pysimd_work;
 
-/* How workers wait for the next call, in nanoseconds, and how often they were without a processor: for measurements and
- * tests, which change it while no call runs. */
+/* How workers wait for the next call, and how often they were without a processor; times in nanoseconds. Processors
+ * are "shared" for a while after a worker was found without one: other threads are supposed to spin on them. For
+ * measurements and tests, which change it while no call runs. */
 typedef struct {
-    int64_t spin_ns;        /* in a loop, and then */
-    int64_t awake_ns;       /* in a loop that yields the processor, up to this time; then asleep */
-    int64_t lost_ns;        /* who is away for so long while it waits shares its processor with a thread that spins; */
-    int64_t shared_ns;      /* for so long after that no worker yields, and callers wake them on other processors */
-    int64_t shared_spin_ns; /* than their own, and a worker is in the loop for so long */
-    int64_t look_ns;        /* who has an item and does not run for so long ends it on the caller's processor */
-    int64_t few;            /* more workers than these do not sleep early */
-    int64_t worth_ns;       /* of work, for which threads that sleep early are woken */
-    _Atomic int64_t shared_until;  /* the time when that ends */
-    _Atomic int64_t lost, rescued; /* times that it came to that */
+    int64_t spin_ns;        /* a worker waits for so long in a loop, */
+    int64_t awake_ns;       /* up to this time in a loop that yields the processor, and after that asleep */
+    int64_t lost_ns;        /* a worker that is away for longer while it waits has found that processors are shared */
+    int64_t shared_ns;      /* for so long: no worker yields, and callers wake workers on processors but their own */
+    int64_t shared_spin_ns; /* instead of spin_ns then; after that a worker sleeps */
+    int64_t look_ns;        /* a worker with an item that does not run for so long ends it on the caller's processor */
+    int64_t few;            /* so many workers sleep early while processors are shared; more do not */
+    int64_t worth_ns;       /* work of so much wakes workers while processors are shared */
+    int64_t apart;          /* whether a worker that is on its caller's processor takes no part */
+    _Atomic int64_t shared_until;  /* the time until which processors are shared, */
+    _Atomic int64_t crowded_until; /* and until which any number of workers sleep early */
+    _Atomic int64_t lost, rescued; /* times that a worker found it; that a caller moved a worker to its processor */
+    _Atomic int64_t absent;        /* times that a worker which was awake had not begun before the end of a call */
+    _Atomic int64_t freed;         /* times that a call ended before its worker, which waited for the next phase */
+    _Atomic int64_t led, taken;    /* items that callers with workers ran, and that their workers ran */
+    _Atomic int64_t beside;        /* times that a worker was on its caller's processor, and took no part */
 } pysimd_waiting;
 extern pysimd_waiting pysimd_waits;
 

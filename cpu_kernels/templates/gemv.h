@@ -1,6 +1,6 @@
 /* gemv.h: matrix times vector, once, for every vector type of the form GEMV: C[i] += sum over p of A[i,p] * x[p].
  *
- * B has up to PYSIMD_GEMV_COLUMNS columns; the bits of each are those that it has alone.
+ * B has up to PYSIMD_GEMV_COLUMNS columns, which are multiplied together; the bits of each are those that it has alone.
  *
  * A kernel file sets KERNEL and VEC, and includes this file, which defines its two entry points. A file whose operands
  * have different types includes it before with VEC for exchanged operands and without KERNEL (see pysimd.h).
@@ -99,7 +99,7 @@ INLINE void PASTE(VEC, by_rows)(int64_t m, int64_t k, const V(elem_a) *a, int64_
 /* M rows of A times N columns of B, both constants, by rows: each vector of A is loaded once for all columns. */
 INLINE void PASTE(VEC, rows_by_columns)(const int M, const int N, int64_t k, const V(elem_a) *a, int64_t rs_a,
                                         const V(elem_a) *end, const V(elem_b) *x, int64_t rs_x, V(elem_c) *c,
-                                        int64_t rs_c, int flags)
+                                        int64_t rs_c, int64_t cs_c, int flags)
 {
     enum { MOST = 12 }; /* accumulators; N columns of x and one of A take the other registers */
     const int within = a + (M - 1) * rs_a + k / V(lanes) * V(lanes) + V(lanes) <= end;
@@ -108,26 +108,43 @@ INLINE void PASTE(VEC, rows_by_columns)(const int M, const int N, int64_t k, con
     UNROLL for (int e = 0; e < MOST + V(rows); e++) acc[e] = V(zero)();
     const char *row = (const char *)a;
     int64_t p = k;
-    for (; p >= V(lanes); p -= V(lanes), x += V(lanes), row += V(lanes) * sizeof *a) {
-        V(vec) xp[PYSIMD_GEMV_COLUMNS];
-        UNROLL for (int j = 0; j < N; j++) xp[j] = V(load_x)(x + j * rs_x);
-        UNROLL for (int i = 0; i < M; i++) {
-            const V(vec) ai = V(load)((const V(elem_a) *)(row + i * rs));
-            UNROLL for (int j = 0; j < N; j++) acc[i * N + j] = V(fma)(ai, xp[j], acc[i * N + j]);
-        }
+    /* The fewer vectors, of A or of B, stay in registers while the others pass. */
+#define STEP(LOAD_A, LOAD_X)                                                                                           \
+    {                                                                                                                  \
+        V(vec) kept[PYSIMD_GEMV_COLUMNS];                                                                              \
+        if (M < N) {                                                                                                   \
+            UNROLL for (int i = 0; i < M; i++) {                                                                       \
+                const V(elem_a) *ap = (const V(elem_a) *)(row + i * rs);                                               \
+                kept[i] = LOAD_A;                                                                                      \
+            }                                                                                                          \
+            UNROLL for (int j = 0; j < N; j++) {                                                                       \
+                const V(elem_b) *xp = x + j * rs_x;                                                                    \
+                const V(vec) xj = LOAD_X;                                                                              \
+                UNROLL for (int i = 0; i < M; i++) acc[i * N + j] = V(fma)(kept[i], xj, acc[i * N + j]);               \
+            }                                                                                                          \
+        } else {                                                                                                       \
+            UNROLL for (int j = 0; j < N; j++) {                                                                       \
+                const V(elem_b) *xp = x + j * rs_x;                                                                    \
+                kept[j] = LOAD_X;                                                                                      \
+            }                                                                                                          \
+            UNROLL for (int i = 0; i < M; i++) {                                                                       \
+                const V(elem_a) *ap = (const V(elem_a) *)(row + i * rs);                                               \
+                const V(vec) ai = LOAD_A;                                                                              \
+                UNROLL for (int j = 0; j < N; j++) acc[i * N + j] = V(fma)(ai, kept[j], acc[i * N + j]);               \
+            }                                                                                                          \
+        }                                                                                                              \
     }
+    for (; p >= V(lanes); p -= V(lanes), x += V(lanes), row += V(lanes) * sizeof *a) STEP(V(load)(ap), V(load_x)(xp))
     if (p > 0) {
         const V(part) rest = V(part_of)((int)p);
-        V(vec) xp[PYSIMD_GEMV_COLUMNS];
-        UNROLL for (int j = 0; j < N; j++) xp[j] = V(load_x_part)(x + j * rs_x, rest);
-        UNROLL for (int i = 0; i < M; i++) {
-            const V(elem_a) *ap = (const V(elem_a) *)(row + i * rs);
-            const V(vec) ai = within ? V(load_first)(ap, rest) : V(load_part)(ap, rest);
-            UNROLL for (int j = 0; j < N; j++) acc[i * N + j] = V(fma)(ai, xp[j], acc[i * N + j]);
-        }
+        if (within)
+            STEP(V(load_first)(ap, rest), V(load_x_part)(xp, rest))
+        else
+            STEP(V(load_part)(ap, rest), V(load_x_part)(xp, rest))
     }
+#undef STEP
     UNROLL for (int g = 0; g * V(rows) < M * N; g++) found[g] = V(reduce_rows)(acc + g * V(rows));
-    if (rs_c == N) {
+    if (rs_c == N && cs_c == 1) {
         PASTE(VEC, finish)((M * N + V(rows) - 1) / V(rows), M * N, found, c, 1, flags);
         return;
     }
@@ -136,23 +153,23 @@ INLINE void PASTE(VEC, rows_by_columns)(const int M, const int N, int64_t k, con
     for (int i = 0; i < M; i++, c += rs_c)
         for (int j = 0; j < N; j++) {
             if (!(flags & PYSIMD_ZERO)) {
-                memcpy(&old, c + j, sizeof old);
+                memcpy(&old, c + j * cs_c, sizeof old);
                 values[i * N + j] = old + values[i * N + j];
             }
-            memcpy(c + j, &values[i * N + j], sizeof old);
+            memcpy(c + j * cs_c, &values[i * N + j], sizeof old);
         }
 }
 
 /* N columns of B, a constant. */
 INLINE void PASTE(VEC, by_rows_of_columns)(const int N, int64_t m, int64_t k, const V(elem_a) *a, int64_t rs_a,
                                            const V(elem_a) *end, const V(elem_b) *x, int64_t rs_x, V(elem_c) *c,
-                                           int64_t rs_c, int flags)
+                                           int64_t rs_c, int64_t cs_c, int flags)
 {
-    const int M = N == 4 ? 2 : 4;
+    const int M = N == 4 ? 3 : 4;
     for (; m >= M; m -= M, a += M * rs_a, c += M * rs_c)
-        PASTE(VEC, rows_by_columns)(M, N, k, a, rs_a, end, x, rs_x, c, rs_c, flags);
+        PASTE(VEC, rows_by_columns)(M, N, k, a, rs_a, end, x, rs_x, c, rs_c, cs_c, flags);
     for (; m > 0; m--, a += rs_a, c += rs_c)
-        PASTE(VEC, rows_by_columns)(1, N, k, a, rs_a, end, x, rs_x, c, rs_c, flags);
+        PASTE(VEC, rows_by_columns)(1, N, k, a, rs_a, end, x, rs_x, c, rs_c, cs_c, flags);
 }
 
 /* The accumulators of V(rows) elements of C, added. */
@@ -448,6 +465,162 @@ INLINE void PASTE(VEC, by_columns)(int64_t m, int64_t k, const V(elem_a) *a, int
     }
 }
 
+/* --- several columns of B, A by columns ---
+ *
+ * Terms are added in the order of in_turn: PASS terms of an accumulator to all registers of C, then those of the next
+ * accumulator. So PASS columns of A are read side by side from the first element to the last, each vector of A once for
+ * all columns of B; the accumulators are in memory between the passes. Blocks of two registers down all of K, whose
+ * accumulators stay in registers, took 1.3 to 1.7 times as long for an A in L2 or L3 (Zen 3): the hardware's prefetch
+ * does not follow. */
+
+enum { PASTE(VEC, PASS) = 8, PASTE(VEC, MOST_IN_PASS) = 2 * PASTE(VEC, MOST) }; /* terms; registers of all columns */
+
+/* The terms of one accumulator of REGISTERS registers of each of N columns of C, both constants: of `count` columns of
+ * A, V(lanes) apart. The last register begins at element `last`. Begins with zeros if `first`. */
+INLINE void PASTE(VEC, pass)(const int REGISTERS, const int N, int first, int64_t last, int64_t count,
+                             const V(elem_a) *a, int64_t cs_a, const V(wide) *x, int64_t rs_x, V(acc) *sums)
+{
+    V(acc) acc[12];
+    UNROLL for (int e = 0; e < REGISTERS * N; e++) acc[e] = first ? V(zero)() : sums[e];
+#define COLUMN(terms)                                                                                                  \
+    {                                                                                                                  \
+        V(vec) ar[4];                                                                                                  \
+        UNROLL for (int r = 0; r < REGISTERS; r++)                                                                     \
+            ar[r] = V(columns)(a + (r == REGISTERS - 1 ? last : r * V(rows)), cs_a, terms);                            \
+        UNROLL for (int j = 0; j < N; j++) {                                                                           \
+            const V(vec) xj = V(broadcast_wide)(x + j * rs_x);                                                         \
+            UNROLL for (int r = 0; r < REGISTERS; r++) acc[r * N + j] = V(fma)(ar[r], xj, acc[r * N + j]);             \
+        }                                                                                                              \
+    }
+    for (; count >= V(depth); count -= V(lanes), a += V(lanes) * cs_a, x += V(lanes)) COLUMN(V(depth))
+    if (V(depth) > 1 && count > 0) COLUMN(1)
+#undef COLUMN
+    UNROLL for (int e = 0; e < REGISTERS * N; e++) sums[e] = acc[e];
+}
+
+/* The same of all registers of m elements. */
+INLINE void PASTE(VEC, pass_of_all)(const int N, int first, int64_t m, int64_t count, const V(elem_a) *a, int64_t cs_a,
+                                    const V(wide) *x, int64_t rs_x, V(acc) *sums)
+{
+    const int MOST = N == 2 ? 4 : N == 3 ? 3 : 2;
+    for (; m > MOST * V(rows); m -= MOST * V(rows), a += MOST * V(rows), sums += MOST * N)
+        PASTE(VEC, pass)(MOST, N, first, (MOST - 1) * V(rows), count, a, cs_a, x, rs_x, sums);
+    const int64_t last = m - V(rows);
+    if (N == 2 && m > 3 * V(rows))
+        PASTE(VEC, pass)(4, 2, first, last, count, a, cs_a, x, rs_x, sums);
+    else if (N < 4 && m > 2 * V(rows))
+        PASTE(VEC, pass)(3, N < 4 ? N : 3, first, last, count, a, cs_a, x, rs_x, sums);
+    else if (m > V(rows))
+        PASTE(VEC, pass)(2, N, first, last, count, a, cs_a, x, rs_x, sums);
+    else
+        PASTE(VEC, pass)(1, N, first, last, count, a, cs_a, x, rs_x, sums);
+}
+
+/* Of `count` terms of each of N columns of B, as registers take them; the last vector is filled with zeros. */
+INLINE void PASTE(VEC, widen_terms)(const int N, int64_t count, const V(elem_b) *x, int64_t rs_x, V(wide) *to,
+                                    int64_t rs_to)
+{
+    for (int j = 0; j < N; j++, x += rs_x, to += rs_to) {
+        int64_t p = 0;
+        for (; p + V(lanes) <= count; p += V(lanes)) V(store_wide)(to + p, V(load_x)(x + p));
+        if (p < count) V(store_wide)(to + p, V(load_x_part)(x + p, V(part_of)((int)(count - p))));
+    }
+}
+
+/* A register of each of N columns of C, a constant: all terms in registers, those of one accumulator after those of
+ * another, in the order in which total() adds them. `wide` is B as registers take it. */
+INLINE void PASTE(VEC, short_columns)(const int N, int64_t k, const V(elem_a) *a, int64_t cs_a, const V(wide) *wide,
+                                      int64_t rs_wide, V(acc) *found)
+{
+    enum { ACCUMULATORS = V(lanes) / V(depth), COLUMNS = PYSIMD_GEMV_COLUMNS };
+    _Static_assert(ACCUMULATORS == 8 || ACCUMULATORS == 4, "a tree of three or two levels");
+    V(acc) level[4][COLUMNS];
+    UNROLL for (int i = 0; i < ACCUMULATORS; i++) {
+        const int l = ACCUMULATORS == 8 ? (i & 1) << 2 | (i & 2) | i >> 2 : (i & 1) << 1 | i >> 1;
+        const int up = (i & 7) == 7 ? 3 : (i & 3) == 3 ? 2 : i & 1;
+        V(acc) sum[COLUMNS];
+        PASTE(VEC, pass)(1, N, 1, 0, k - l * V(depth), a + l * V(depth) * cs_a, cs_a, wide + l * V(depth), rs_wide,
+                         sum);
+        UNROLL for (int b = 0; b < up; b++)
+            UNROLL for (int j = 0; j < N; j++) sum[j] = V(add)(level[b][j], sum[j]);
+        UNROLL for (int j = 0; j < N; j++) level[up][j] = sum[j];
+    }
+    UNROLL for (int j = 0; j < N; j++) found[j] = level[ACCUMULATORS == 8 ? 3 : 2][j];
+}
+
+/* V(rows) elements of each of N adjacent columns of C. */
+INLINE void PASTE(VEC, finish_columns)(const int N, const V(acc) *found, V(elem_c) *c, int64_t rs_c, int flags)
+{
+    V(sum) values[V(rows)][PYSIMD_GEMV_COLUMNS], old; /* unsigned for integers: additions wrap */
+    V(interleave)(found, values[0]);
+    for (int i = 0; i < V(rows); i++, c += rs_c) {
+        if (!(flags & PYSIMD_ZERO))
+            UNROLL for (int j = 0; j < N; j++) {
+                memcpy(&old, c + j, sizeof old);
+                values[i][j] = old + values[i][j];
+            }
+        memcpy(c, values[i], N * sizeof old);
+    }
+}
+
+/* Register r of m elements of each of N columns of C. */
+INLINE void PASTE(VEC, finish_register_of)(const int N, int64_t m, int r, const V(acc) *found, V(elem_c) *c,
+                                           int64_t rs_c, int64_t cs_c, int flags)
+{
+    if (cs_c == 1 && (r + 1) * V(rows) <= m)
+        PASTE(VEC, finish_columns)(N, found, c + r * V(rows) * rs_c, rs_c, flags);
+    else
+        UNROLL for (int j = 0; j < N; j++) PASTE(VEC, finish_register)(m, r, found[j], c + j * cs_c, rs_c, flags);
+}
+
+/* m elements, at least V(rows), of each of N columns of C, with m * N in MOST_IN_PASS registers. */
+INLINE void PASTE(VEC, in_passes)(const int N, int64_t m, int64_t k, const V(elem_a) *a, int64_t cs_a,
+                                  const V(elem_b) *x, int64_t rs_x, V(elem_c) *c, int64_t rs_c, int64_t cs_c, int flags)
+{
+    enum { ACCUMULATORS = V(lanes) / V(depth), TERMS = PASTE(VEC, PASS) * V(lanes), SHORT = 4 * V(lanes) };
+    V(acc) sums[ACCUMULATORS][PASTE(VEC, MOST_IN_PASS)], found[PYSIMD_GEMV_COLUMNS];
+    V(wide) buffer[PYSIMD_GEMV_COLUMNS * TERMS];
+    UNROLL for (int j = 0; j < PYSIMD_GEMV_COLUMNS; j++) found[j] = V(zero)();
+    int64_t p = 0;
+    do {
+        const int64_t count = k - p < TERMS ? k - p : TERMS, rs = V(widens) ? TERMS : rs_x;
+        if (V(widens)) PASTE(VEC, widen_terms)(N, count, x + p, rs_x, buffer, TERMS);
+        const V(wide) *terms = V(widens) ? buffer : (const V(wide) *)x + p;
+        if (k <= SHORT) {
+            for (int r = 0; r * V(rows) < m; r++) {
+                const int64_t at = (r + 1) * V(rows) <= m ? r * V(rows) : m - V(rows);
+                PASTE(VEC, short_columns)(N, k, a + at, cs_a, terms, rs, found);
+                PASTE(VEC, finish_register_of)(N, m, r, found, c, rs_c, cs_c, flags);
+            }
+            return;
+        }
+        for (int l = 0; l < ACCUMULATORS; l++)
+            PASTE(VEC, pass_of_all)(N, p == 0, m, count - l * V(depth), a + (p + l * V(depth)) * cs_a, cs_a,
+                                    terms + l * V(depth), rs, sums[l]);
+        p += count;
+    } while (p < k);
+    for (int r = 0; r * V(rows) < m; r++) {
+        UNROLL for (int j = 0; j < N; j++) {
+            V(acc) of_element[ACCUMULATORS];
+            UNROLL for (int l = 0; l < ACCUMULATORS; l++) of_element[l] = sums[l][r * N + j];
+            found[j] = PASTE(VEC, total)(of_element);
+        }
+        PASTE(VEC, finish_register_of)(N, m, r, found, c, rs_c, cs_c, flags);
+    }
+}
+
+INLINE void PASTE(VEC, by_columns_of_columns)(const int N, int64_t m, int64_t k, const V(elem_a) *a, int64_t cs_a,
+                                              const V(elem_b) *x, int64_t rs_x, V(elem_c) *c, int64_t rs_c,
+                                              int64_t cs_c, int flags)
+{
+    const int64_t most = PASTE(VEC, MOST_IN_PASS) / N * V(rows);
+    while (m > 0) { /* the last block is not shorter than a register */
+        const int64_t block = m <= most ? m : m < most + V(rows) ? most - V(rows) : most;
+        PASTE(VEC, in_passes)(N, block, k, a, cs_a, x, rs_x, c, rs_c, cs_c, flags);
+        m -= block, a += block, c += block * rs_c;
+    }
+}
+
 /* How far a load of product i may reach: to the end of the array where its elements are adjacent, so that the first
  * elements of a vector are loaded without a look at their number; else NULL. */
 INLINE const V(elem_a) *PASTE(VEC, end_of)(const pysimd_call *s, const V(elem_a) *a, int64_t i)
@@ -479,31 +652,45 @@ NOINLINE void PASTE(VEC, products)(const pysimd_call *s)
             PASTE(VEC, by_rows)(s->m, s->k, a, s->rs_a, PASTE(VEC, end_of)(s, a, i), x, c, s->rs_c, s->flags);
 }
 
-/* The same of N columns of B, a constant. With A by columns, one column of B after the other. */
+/* The same of N columns of B, a constant. */
 INLINE void PASTE(VEC, products_of_columns)(const int N, const pysimd_call *s)
 {
     const V(elem_a) *a = s->a;
     const V(elem_b) *x = s->b;
     V(elem_c) *c = s->c;
-    if (s->cs_a != 1) {
+    const int by_columns = s->cs_a != 1 || (s->k == 1 && s->rs_a == 1);
+    if (by_columns && s->m < V(rows)) { /* one column of B after the other */
         pysimd_call column = *s;
-        for (int j = 0; j < N; j++, x += s->rs_b, c++) {
+        for (int j = 0; j < N; j++, x += s->rs_b, c += s->cs_c) {
             column.n = 1, column.b = x, column.c = c;
             PASTE(VEC, products)(&column);
         }
         return;
     }
     for (int64_t i = 0; i < s->batch; i++, a += s->bs_a, x += s->bs_b, c += s->bs_c)
-        PASTE(VEC, by_rows_of_columns)(N, s->m, s->k, a, s->rs_a, PASTE(VEC, end_of)(s, a, i), x, s->rs_b, c, s->rs_c,
-                                       s->flags);
+        if (by_columns)
+            PASTE(VEC, by_columns_of_columns)(N, s->m, s->k, a, s->cs_a, x, s->rs_b, c, s->rs_c, s->cs_c, s->flags);
+        else
+            PASTE(VEC, by_rows_of_columns)(N, s->m, s->k, a, s->rs_a, PASTE(VEC, end_of)(s, a, i), x, s->rs_b, c,
+                                           s->rs_c, s->cs_c, s->flags);
 }
 
-#ifdef KERNEL
 NOINLINE void PASTE(VEC, two_columns)(const pysimd_call *s) { PASTE(VEC, products_of_columns)(2, s); }
 NOINLINE void PASTE(VEC, three_columns)(const pysimd_call *s) { PASTE(VEC, products_of_columns)(3, s); }
 NOINLINE void PASTE(VEC, four_columns)(const pysimd_call *s) { PASTE(VEC, products_of_columns)(4, s); }
 _Static_assert(PYSIMD_GEMV_COLUMNS == 4, "a function for each number of columns");
 
+INLINE void PASTE(VEC, products_of_any)(const pysimd_call *s)
+{
+    switch (s->n) {
+    case 2: PASTE(VEC, two_columns)(s); break;
+    case 3: PASTE(VEC, three_columns)(s); break;
+    case 4: PASTE(VEC, four_columns)(s); break;
+    default: PASTE(VEC, products)(s);
+    }
+}
+
+#ifdef KERNEL
 void KERNEL(int64_t k, const void *a, int64_t rs_a, int64_t cs_a, const void *b, int64_t rs_b, void *c, int64_t rs_c)
 {
     if (cs_a == 1) {
@@ -518,15 +705,10 @@ void PASTE(KERNEL, batch)(const pysimd_call *s)
 {
 #ifdef EXCHANGED
     if (s->flags & PYSIMD_EXCHANGED) {
-        PASTE(EXCHANGED, products)(s);
+        PASTE(EXCHANGED, products_of_any)(s);
         return;
     }
 #endif
-    switch (s->n) {
-    case 2: PASTE(VEC, two_columns)(s); break;
-    case 3: PASTE(VEC, three_columns)(s); break;
-    case 4: PASTE(VEC, four_columns)(s); break;
-    default: PASTE(VEC, products)(s);
-    }
+    PASTE(VEC, products_of_any)(s);
 }
 #endif

@@ -1,16 +1,18 @@
-/* small_bytes.h: the functions of core/small.h for int8 and uint8, products of 2 to 7 columns and K from 1 to 8, and of
- * 8 to 16 columns and K from 1 to 16.
+/* small_bytes.h: the functions of core/small.h for int8 and uint8, products of 2 to 7 columns and K from 1 to 10, and
+ * of 8 to MOST columns and K from 1 to MOST.
  *
- * A file sets PREFIX and ADD_PAIRS(acc, a, b), which adds pairs of int16 products to int32, and includes this file. B's
- * rows are interleaved in pairs of k and widened while they are loaded, eight k at a time, and stay in registers. A row
- * of A is loaded into both lanes and widened, and its pairs are broadcast by shuffles of a lane. All of it is exact;
- * int32 wraps. No stack, no panels.
+ * A file sets PREFIX and ADD_PAIRS(acc, a, b), which adds pairs of int16 products to int32, and includes this file.
+ * B's rows are interleaved in pairs of k and widened while they are loaded, eight or ten k at a time, and stay in
+ * registers. A row of A is loaded into both lanes and widened, and its pairs are broadcast by shuffles of a lane. All
+ * of it is exact; int32 wraps. No stack, no panels.
  *
  * The loops alone take 2.4 ns a product for 4x4 and 11.6 for 8x8 (Zen 3). Tried for 8x8: A widened on the stack (11.0,
  * but not for rows of another length); rows of C in pairs of lanes, as for 4x4 (12.1).
  */
 #include "../core/small.h"
 #include "kernel.h"
+
+enum { MOST = 24, PIECE = 10 }; /* products of 31 and 32 were slower than with panels (Zen 3, 1.08 times as long) */
 
 /* Partial rows. Two words that overlap hold a row: of four bytes for 4 to 7 columns, of two bytes for 2 and 3. A byte
  * shuffle puts the bytes of a pair of rows in order. A row of C is stored the same way. */
@@ -92,51 +94,68 @@ INLINE __m256i both_lanes(const int is_signed, __m128i v)
     return is_signed ? _mm256_cvtepi8_epi16(v) : _mm256_cvtepu8_epi16(v);
 }
 
+/* The ninth and tenth value, as a pair in every lane. */
+INLINE __m256i last_pair(const int is_signed, const int count, const char *p)
+{
+    const __m128i v = load_values(count, p);
+    return _mm256_broadcastd_epi32(is_signed ? _mm_cvtepi8_epi16(v) : _mm_cvtepu8_epi16(v));
+}
+
 #define PAIR(P)                                                                                                        \
     if (2 * P < k) {                                                                                                   \
-        const __m256i x = _mm256_shuffle_epi32(values, 0x55 * P);                                                      \
+        const __m256i x = P == 4 ? last : _mm256_shuffle_epi32(values, 0x55 * (P % 4));                                \
         acc = ADD_PAIRS(acc, x, row[P]);                                                                               \
-        if (word == 16) second = ADD_PAIRS(second, x, row[4 + P]);                                                     \
+        if (word == 16) second = ADD_PAIRS(second, x, row[5 + P]);                                                     \
     }
 
-/* One product of up to eight k, of up to 16 columns: those from the ninth on overlap the ones before. k, the word and
- * the sign are constants. `adds`: to C, which is whole words of 8 then. */
-INLINE void product(const int is_signed, const int word, const int k, const int adds, const pysimd_call *s,
+/* Up to ten k of one product, of up to 16 columns: those from the ninth on, at column `at`, overlap the ones before. k,
+ * the word and the sign are constants. `adds`: to C, which is whole words of 8 then. */
+INLINE void product(const int is_signed, const int word, const int k, const int adds, const pysimd_call *s, int64_t at,
                     const columns *n, const char *a, const char *b, int32_t *c)
 {
-    const int64_t at = s->n - 8;
-    __m256i row[8];
+    __m256i row[10];
     UNROLL for (int p = 0; p < k; p += 2) {
         row[p / 2] = pair_of_rows(word < 8 ? word : 8, k - p, b + p * s->rs_b, s->rs_b, n);
-        if (word == 16) row[4 + p / 2] = pair_of_rows(8, k - p, b + p * s->rs_b + at, s->rs_b, n);
+        if (word == 16) row[5 + p / 2] = pair_of_rows(8, k - p, b + p * s->rs_b + at, s->rs_b, n);
     }
     for (int64_t r = 0; r < s->m; r++, a += s->rs_a, c += s->rs_c) {
-        const __m256i values = both_lanes(is_signed, load_values(k, a));
+        const __m256i values = both_lanes(is_signed, load_values(k < 8 ? k : 8, a));
+        const __m256i last = k > 8 ? last_pair(is_signed, k - 8, a + 8) : values;
         __m256i acc = _mm256_setzero_si256(), second = acc;
         if (adds) {
             acc = _mm256_loadu_si256((const __m256i *)c);
             if (word == 16) second = _mm256_loadu_si256((const __m256i *)(c + at));
         }
-        PAIR(0) PAIR(1) PAIR(2) PAIR(3)
+        PAIR(0) PAIR(1) PAIR(2) PAIR(3) PAIR(4)
         store_columns(word < 8 ? word : 8, c, acc, n);
         if (word == 16) store_columns(8, c + at, second, n);
     }
 }
 
-/* `k`: what is left of K after a first piece of eight, if there is one. */
+/* Products of one piece. */
 INLINE void loop(const int is_signed, const int word, const int k, const pysimd_call *s)
 {
     const char *a = s->a, *b = s->b;
     int32_t *c = s->c;
     const columns n = columns_of((int)s->n);
-    for (int64_t i = 0; i < s->batch; i++, a += s->bs_a, b += s->bs_b, c += s->bs_c) {
-        if (word < 8 || s->k == k) {
-            product(is_signed, word, k, 0, s, &n, a, b, c);
-        } else {
-            product(is_signed, word, 8, 0, s, &n, a, b, c);
-            product(is_signed, word, k, 1, s, &n, a + 8, b + 8 * s->rs_b, c);
+    for (int64_t i = 0; i < s->batch; i++, a += s->bs_a, b += s->bs_b, c += s->bs_c)
+        product(is_signed, word, k, 0, s, s->n - 8, &n, a, b, c);
+}
+
+/* Pieces of larger products: up to 16 columns and eight or ten k. So many that there are fewest of them. */
+typedef void piece_fn(const pysimd_call *s, int64_t at, const char *a, const char *b, int32_t *c);
+
+INLINE void loop_of_pieces(piece_fn *const pieces[2][2][PIECE], const pysimd_call *s)
+{
+    const int64_t k = s->k, most = (k + 7) / 8 == (k + 9) / 10 ? 8 : 10;
+    const char *a = s->a, *b = s->b;
+    int32_t *c = s->c;
+    for (int64_t i = 0; i < s->batch; i++, a += s->bs_a, b += s->bs_b, c += s->bs_c)
+        for (int64_t j = 0; j < s->n; j += 16) {
+            const int64_t left = s->n - j, two = left > 8, first = two ? j : s->n - 8, at = left < 16 ? left - 8 : 8;
+            for (int64_t p = 0; p < k; p += most)
+                pieces[two][p > 0][(k - p < most ? k - p : most) - 1](s, at, a + p, b + p * s->rs_b + first, c + first);
         }
-    }
 }
 
 /* 4x4x4 of dense matrices: two rows of C in a register, each pair of rows of B in both lanes. */
@@ -166,30 +185,50 @@ INLINE void loop_4x4(const int is_signed, const pysimd_call *s)
     NOINLINE void NAME##_##WORD##_##K(const pysimd_call *s) { loop(SIGNED, WORD, K, s); }
 #define LOOPS(NAME, SIGNED, WORD)                                                                                      \
     LOOP(NAME, SIGNED, WORD, 1) LOOP(NAME, SIGNED, WORD, 2) LOOP(NAME, SIGNED, WORD, 3) LOOP(NAME, SIGNED, WORD, 4)    \
-    LOOP(NAME, SIGNED, WORD, 5) LOOP(NAME, SIGNED, WORD, 6) LOOP(NAME, SIGNED, WORD, 7) LOOP(NAME, SIGNED, WORD, 8)
-#define LOOPS_OF(NAME, WORD)                                                                                           \
+    LOOP(NAME, SIGNED, WORD, 5) LOOP(NAME, SIGNED, WORD, 6) LOOP(NAME, SIGNED, WORD, 7) LOOP(NAME, SIGNED, WORD, 8)    \
+    LOOP(NAME, SIGNED, WORD, 9) LOOP(NAME, SIGNED, WORD, 10)
+#define EACH_K(F)                                                                                                      \
     {                                                                                                                  \
-        NAME##_##WORD##_1, NAME##_##WORD##_2, NAME##_##WORD##_3, NAME##_##WORD##_4, NAME##_##WORD##_5,                 \
-            NAME##_##WORD##_6, NAME##_##WORD##_7, NAME##_##WORD##_8                                                    \
+        F##_1, F##_2, F##_3, F##_4, F##_5, F##_6, F##_7, F##_8, F##_9, F##_10                                          \
     }
+#define A_PIECE(NAME, SIGNED, WORD, ADDS, K)                                                                           \
+    NOINLINE void NAME##_piece_##WORD##_##ADDS##_##K(const pysimd_call *s, int64_t at, const char *a, const char *b,   \
+                                                     int32_t *c)                                                       \
+    {                                                                                                                  \
+        product(SIGNED, WORD, K, ADDS, s, at, NULL, a, b, c);                                                          \
+    }
+#define PIECES(NAME, SIGNED, WORD, ADDS)                                                                               \
+    A_PIECE(NAME, SIGNED, WORD, ADDS, 1) A_PIECE(NAME, SIGNED, WORD, ADDS, 2) A_PIECE(NAME, SIGNED, WORD, ADDS, 3)     \
+    A_PIECE(NAME, SIGNED, WORD, ADDS, 4) A_PIECE(NAME, SIGNED, WORD, ADDS, 5) A_PIECE(NAME, SIGNED, WORD, ADDS, 6)     \
+    A_PIECE(NAME, SIGNED, WORD, ADDS, 7) A_PIECE(NAME, SIGNED, WORD, ADDS, 8) A_PIECE(NAME, SIGNED, WORD, ADDS, 9)     \
+    A_PIECE(NAME, SIGNED, WORD, ADDS, 10)
 
 #define SMALL_BYTES(NAME, SIGNED)                                                                                      \
     LOOPS(NAME, SIGNED, 2)                                                                                             \
     LOOPS(NAME, SIGNED, 4)                                                                                             \
     LOOPS(NAME, SIGNED, 8)                                                                                             \
     LOOPS(NAME, SIGNED, 16)                                                                                            \
-    static pysimd_batch_fn *const NAME##_loops[4][8] = {LOOPS_OF(NAME, 2), LOOPS_OF(NAME, 4), LOOPS_OF(NAME, 8),       \
-                                                        LOOPS_OF(NAME, 16)};                                           \
+    PIECES(NAME, SIGNED, 8, 0)                                                                                         \
+    PIECES(NAME, SIGNED, 8, 1)                                                                                         \
+    PIECES(NAME, SIGNED, 16, 0)                                                                                        \
+    PIECES(NAME, SIGNED, 16, 1)                                                                                        \
+    static pysimd_batch_fn *const NAME##_loops[4][PIECE] = {EACH_K(NAME##_2), EACH_K(NAME##_4), EACH_K(NAME##_8),      \
+                                                            EACH_K(NAME##_16)};                                        \
+    static piece_fn *const NAME##_pieces[2][2][PIECE] = {{EACH_K(NAME##_piece_8_0), EACH_K(NAME##_piece_8_1)},         \
+                                                         {EACH_K(NAME##_piece_16_0), EACH_K(NAME##_piece_16_1)}};      \
     NOINLINE void NAME##_4x4(const pysimd_call *s) { loop_4x4(SIGNED, s); }                                            \
     int PASTE(PREFIX, NAME)(const pysimd_call *s, int64_t cs_b)                                                        \
     {                                                                                                                  \
         const int whole = s->n >= 8; /* words of 8 columns */                                                          \
-        if (s->n < 2 || s->n > 16 || s->k < 1 || s->k > (whole ? 16 : 8) || s->cs_a != 1 || cs_b != 1) return 0;       \
+        if (s->n < 2 || s->n > MOST || s->k < 1 || s->k > (whole ? MOST : PIECE) || s->cs_a != 1 || cs_b != 1)         \
+            return 0;                                                                                                  \
         const int dense = s->rs_a == 4 && s->rs_b == 4 && s->rs_c == 4;                                                \
         if (dense && s->m == 4 && s->n == 4 && s->k == 4)                                                              \
             NAME##_4x4(s);                                                                                             \
+        else if (s->n > 16 || s->k > PIECE)                                                                            \
+            loop_of_pieces(NAME##_pieces, s);                                                                          \
         else                                                                                                           \
-            NAME##_loops[(s->n >= 4) + whole + (s->n > 8)][(s->k - 1) % 8](s);                                         \
+            NAME##_loops[(s->n >= 4) + whole + (s->n > 8)][s->k - 1](s);                                               \
         return 1;                                                                                                      \
     }
 SMALL_BYTES(i8, 1)

@@ -163,6 +163,12 @@ NOINLINE void loop_columns(const pysimd_call *s)
     loop(s, COLUMNS, (shape){4, 4, s->k, 1, s->cs_a, s->rs_b, s->rs_c, s->flags});
 }
 
+/* Fewer columns than four. */
+NOINLINE void loop_columns_of_edge(const pysimd_call *s)
+{
+    loop(s, COLUMNS, (shape){4, (int)s->n, s->k, 1, s->cs_a, s->rs_b, s->rs_c, s->flags});
+}
+
 NOINLINE void loop_strided(const pysimd_call *s)
 {
     loop(s, STRIDED, (shape){(int)s->m, (int)s->n, s->k, s->rs_a, s->cs_a, s->rs_b, s->rs_c, s->flags});
@@ -204,8 +210,8 @@ void avx512_f32_outer_4x4_batch(const pysimd_call *s)
         loop_4x4x4(s);
     else if (s->cs_a == 1)
         (full ? loop_full : loop_rows)(s);
-    else if (full && s->rs_a == 1)
-        loop_columns(s);
+    else if (s->m == 4 && s->rs_a == 1)
+        (full ? loop_columns : loop_columns_of_edge)(s);
     else
         loop_strided(s);
 }

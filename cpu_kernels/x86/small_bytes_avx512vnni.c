@@ -4,5 +4,5 @@
 #include <stdint.h>
 
 #define ADD_PAIRS(acc, a, b) _mm256_dpwssd_epi32(acc, a, b)
-#define PREFIX avx512vnni_small
+#define PREFIX avx512vnni_few
 #include "../templates/small_bytes.h"

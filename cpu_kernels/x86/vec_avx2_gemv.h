@@ -70,6 +70,29 @@ INLINE i16x16_acc sums_of_rows_epi32(const i16x16_acc *acc)
                                         _mm256_permute2x128_si256(q[0], q[1], 0x31));
 }
 
+/* The lanes of four registers side by side: `to` is 4 times as many elements, those of lane 0 first. */
+INLINE void interleave_ps(const __m256 *v, float *to)
+{
+    const __m256 low01 = _mm256_unpacklo_ps(v[0], v[1]), high01 = _mm256_unpackhi_ps(v[0], v[1]);
+    const __m256 low23 = _mm256_unpacklo_ps(v[2], v[3]), high23 = _mm256_unpackhi_ps(v[2], v[3]);
+    const __m256 lanes[4] = {_mm256_shuffle_ps(low01, low23, 0x44), _mm256_shuffle_ps(low01, low23, 0xee),
+                             _mm256_shuffle_ps(high01, high23, 0x44), _mm256_shuffle_ps(high01, high23, 0xee)};
+    UNROLL for (int i = 0; i < 4; i++) {
+        _mm_storeu_ps(to + 4 * i, _mm256_castps256_ps128(lanes[i]));
+        _mm_storeu_ps(to + 4 * i + 16, _mm256_extractf128_ps(lanes[i], 1));
+    }
+}
+
+INLINE void interleave_pd(const __m256d *v, double *to)
+{
+    const __m256d low01 = _mm256_unpacklo_pd(v[0], v[1]), high01 = _mm256_unpackhi_pd(v[0], v[1]);
+    const __m256d low23 = _mm256_unpacklo_pd(v[2], v[3]), high23 = _mm256_unpackhi_pd(v[2], v[3]);
+    _mm256_storeu_pd(to, _mm256_permute2f128_pd(low01, low23, 0x20));
+    _mm256_storeu_pd(to + 4, _mm256_permute2f128_pd(high01, high23, 0x20));
+    _mm256_storeu_pd(to + 8, _mm256_permute2f128_pd(low01, low23, 0x31));
+    _mm256_storeu_pd(to + 12, _mm256_permute2f128_pd(high01, high23, 0x31));
+}
+
 /* float and double: the operations of the outer product, and parts of a vector by mask */
 #define GEMV_FLOATS(VEC_, elem, count)                                                                                 \
     enum { VEC_##_rows = count, VEC_##_depth = 1, VEC_##_widens = 0 };                                                 \
@@ -102,10 +125,12 @@ GEMV_FLOATS(f32x8, float, 8)
 INLINE __m256 f32x8_load_one(const float *p) { return _mm256_zextps128_ps256(_mm_set_ss(get_f32(p))); }
 INLINE __m256 f32x8_load_x_one(const float *p) { return f32x8_load_one(p); }
 INLINE __m256 f32x8_reduce_rows(const __m256 *acc) { return sums_of_rows_ps(acc); }
+INLINE void f32x8_interleave(const __m256 *v, float *to) { interleave_ps(v, to); }
 GEMV_FLOATS(f64x4, double, 4)
 INLINE __m256d f64x4_load_one(const double *p) { return _mm256_zextpd128_pd256(_mm_set_sd(get_f64(p))); }
 INLINE __m256d f64x4_load_x_one(const double *p) { return f64x4_load_one(p); }
 INLINE __m256d f64x4_reduce_rows(const __m256d *acc) { return sums_of_rows_pd(acc); }
+INLINE void f64x4_interleave(const __m256d *v, double *to) { interleave_pd(v, to); }
 
 /* Eight 16-bit floats, widened to float */
 #define GEMV_HALVES(VEC_, widen)                                                                                       \
@@ -127,6 +152,7 @@ INLINE __m256d f64x4_reduce_rows(const __m256d *acc) { return sums_of_rows_pd(ac
     INLINE void VEC_##_store(float *p, __m256 v) { f32x8_store(p, v); }                                                \
     INLINE void VEC_##_store_masked(float *p, first_of m, __m256 v) { f32x8_store_masked(p, m, v); }                   \
     INLINE __m256 VEC_##_reduce_rows(const __m256 *acc) { return sums_of_rows_ps(acc); }                               \
+    INLINE void VEC_##_interleave(const __m256 *v, float *to) { interleave_ps(v, to); }                                \
     INLINE __m256 VEC_##_load(const uint16_t *p) { return widen(_mm_loadu_si128((const __m128i *)p)); }                \
     INLINE __m256 VEC_##_load_part(const uint16_t *p, part_of_bytes n) { return widen(first_bytes(p, n.bytes)); }      \
     INLINE __m256 VEC_##_load_first(const uint16_t *p, part_of_bytes n) { return widen(load_first_bytes(p, n)); }      \
@@ -187,6 +213,10 @@ GEMV_HALVES(f16x8, _mm256_cvtph_ps)
     INLINE void VEC_##_store(int32_t *p, i16x16_acc v) { i16x16_store(p, v); }                                         \
     INLINE void VEC_##_store_masked(int32_t *p, first_of m, i16x16_acc v) { i16x16_store_masked(p, m, v); }            \
     INLINE i16x16_acc VEC_##_reduce_rows(const i16x16_acc *acc) { return sums_of_rows_epi32(acc); }                    \
+    INLINE void VEC_##_interleave(const i16x16_acc *v, VEC_##_sum *to)                                                 \
+    {                                                                                                                  \
+        interleave_ps((const __m256 *)v, (float *)to);                                                                 \
+    }                                                                                                                  \
     INLINE __m256i VEC_##_load(const type_a *p) { return widen_a(_mm_loadu_si128((const __m128i *)p)); }               \
     INLINE __m256i VEC_##_load_part(const type_a *p, part_of_bytes n) { return widen_a(first_bytes(p, n.bytes)); }     \
     INLINE __m256i VEC_##_load_first(const type_a *p, part_of_bytes n) { return widen_a(load_first_bytes(p, n)); }     \

@@ -144,7 +144,9 @@ COMPILER = re.search(rb"GCC: \([^)]*\) ([\d.]+)", Path(_cpu.__file__).read_bytes
 LOOPS_OF_SMALL = {  # file:function: instructions of its loop
     "small_bytes_avx2.c:i8_4x4": {"vpmaddwd": 4, "vpaddd": 2, "vpmovsxbw": 2},
     "small_bytes_avx2.c:u8i8_4x4": {"vpmaddwd": 4, "vpaddd": 2, "vpmovsxbw": 1, "vpmovzxbw": 1},
-    "small_bytes_avx2.c:i8_8_8": {"vpmaddwd": 12, "vpshufd": 12},  # K of 8, and of 16 in two pieces
+    "small_bytes_avx2.c:i8_8_8": {"vpmaddwd": 4, "vpshufd": 4},
+    "small_avx512.c:f32s_8x8_01": {"vfmadd": 32, "vbroadcastsd": 32, "vpermt2pd": 4, "vshuff64x2": 4},
+    "small_avx512vnni.c:i8q_tile_16_11": {"vpdpbusd": 17},  # one for the sum of B
     "small_bytes_avx512vnni.c:i8_4x4": {"vpdpwssd": 4, "vpmovsxbw": 2},
     "small_avx2.c:f32_4x4_000": {"vfmadd": 8, "vpermilps": 8},
     "small_avx2.c:f32_4x4_010": {"vfmadd": 8, "vpermilps": 8, "vunpck": 4, "vshufps": 4},

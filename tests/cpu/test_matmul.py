@@ -39,6 +39,16 @@ def test_shapes(types, case, rng):
     np.testing.assert_array_equal(out, result)
 
 
+def test_every_square_to_65(types, rng):
+    """In a batch and alone, plain and transposed: one result."""
+    for size in few(range(1, 66), 8):
+        a, b = pair(rng, types, *[(3, size, size)] * 2)
+        result = pysimd.matmul(a, b, **named(types))
+        check(result, types, a, b)
+        assert pysimd.matmul(layouts.transposed(a), layouts.transposed(b), **named(types)).tobytes() == result.tobytes()
+        assert pysimd.matmul(a[1], b[1], **named(types)).tobytes() == result[1].tobytes()
+
+
 VECTORS = [
     ((5,), (5,)),
     ((5,), (5, 3)),

@@ -14,8 +14,10 @@ from pysimd import dtypes
 
 INTEGERS = ("i8i32", "u8i8i32")
 SIZES = (1, 2, 3, 5, 8, 9, 16, 17) if QUICK else range(1, 20)
+SHAPES = ((17, 33, 40), (33, 64, 64), (5, 65, 24), (40, 7, 65), (2, 18, 7), (19, 9, 6), (18, 40, 11))
 LAYOUTS = (
     layouts.contiguous,
+    layouts.transposed,
     layouts.fortran,
     layouts.sliced,
     layouts.padded_rows,
@@ -44,7 +46,7 @@ def test_extreme_integers_do_not_saturate(types):
 
 
 @pytest.mark.parametrize("types", [t for t in dtypes.FAMILIES if t != "f16"])
-@pytest.mark.parametrize("size", [3, 4, 8, 12, 16, 20])
+@pytest.mark.parametrize("size", [3, 4, 8, 9, 12, 16, 20, 24])
 def test_layouts_have_the_same_bits(types, size, rng):
     """Those of A, B and the result: only some are read from the arrays."""
     plain_a, plain_b = pair(rng, types, (5, size, size), (5, size, size))
@@ -62,13 +64,36 @@ def test_layouts_have_the_same_bits(types, size, rng):
 
 
 @pytest.mark.parametrize("types", [t for t in dtypes.FAMILIES if t != "f16"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_shapes_up_to_the_limits_have_the_same_bits(types, shape, rng):
+    """Several tiles of rows and of columns, what fills no group of k, by rows and by columns; beside operands with gaps
+    between the elements of a row, which are packed."""
+    m, k, n = shape
+    plain_a, plain_b = pair(rng, types, (3, m, k), (3, k, n))
+    right = pysimd.matmul(every_other(plain_a), every_other(plain_b))
+    check(right, types, plain_a, plain_b)
+    for of_a, of_b in itertools.product((layouts.contiguous, layouts.transposed, layouts.padded_rows), repeat=2):
+        found = pysimd.matmul(of_a(plain_a), of_b(plain_b))
+        assert found.tobytes() == right.tobytes(), (of_a.__name__, of_b.__name__)
+        shared = pysimd.matmul(of_a(plain_a), of_b(plain_b[:1]))
+        assert shared[0].tobytes() == right[0].tobytes(), (of_a.__name__, of_b.__name__, "shared")
+
+
+def every_other(x):
+    found = np.repeat(x, 2, axis=-1)[..., ::2]
+    assert found.strides[-1] == 2 * x.itemsize
+    return found
+
+
+@pytest.mark.parametrize("types", [t for t in dtypes.FAMILIES if t != "f16"])
 @pytest.mark.parametrize("size", [4, 8, 9])
 def test_routes_have_the_same_bits(types, size, rng):
     """The kernel by name, a part of a batch, a shared operand, a large batch, and C += A B where C is zero."""
     plain_a, plain_b = pair(rng, types, (300, size, size), (300, size, size))
     right = pysimd.matmul(plain_a, plain_b, threads=1)
     zeros = np.zeros_like(right)
-    for a, b in ((plain_a, plain_b), (layouts.fortran(plain_a), plain_b), (plain_a, layouts.fortran(plain_b))):
+    pairs = (plain_a, plain_b), (layouts.transposed(plain_a), plain_b), (plain_a, layouts.transposed(plain_b))
+    for a, b in pairs:
         assert pysimd.matmul(a, b, threads=2).tobytes() == right.tobytes()
         assert pysimd.matmul(a[7], b[7]).tobytes() == right[7].tobytes()
         assert pysimd.matmul(a[3:4], b[3:4]).tobytes() == right[3:4].tobytes()

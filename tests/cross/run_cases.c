@@ -90,8 +90,9 @@ static int64_t computed(const product_case *p, const char *a, const char *b, cha
         return 0;
     }
     pysimd_product product = {.m = p->m, .n = p->n, .k = p->k, .a = a, .rs_a = p->rs_a, .cs_a = p->cs_a, .b = b,
-                              .rs_b = p->rs_b, .cs_b = p->cs_b, .c = c, .rs_c = p->rs_c, .ndim = (int)p->ndim,
-                              .flags = (int)p->flags, .threads = (int)p->threads, .alpha = p->alpha, .beta = p->beta};
+                              .rs_b = p->rs_b, .cs_b = p->cs_b, .c = c, .rs_c = p->rs_c, .cs_c = 1,
+                              .ndim = (int)p->ndim, .flags = (int)p->flags, .threads = (int)p->threads,
+                              .alpha = p->alpha, .beta = p->beta};
     for (int d = 0; d < p->ndim; d++) {
         product.shape[d] = p->shape[d], product.batch_a[d] = p->batch_a[d];
         product.batch_b[d] = p->batch_b[d], product.batch_c[d] = p->batch_c[d];

@@ -85,12 +85,14 @@ def kernels(target: str) -> None:
 
 
 def strips(kernel) -> None:
-    """Few rows, B by rows and by columns; few columns, and an A larger than L2 by columns."""
+    """Few rows, B by rows and by columns; few columns, A by rows and by columns, and larger than L2."""
     size = kernel.a_dtype.itemsize
     columns = 5 * kernel.nr + 3
     shapes = [(m, (1 << 20) // (m * columns) + 9, columns) for m in (kernel.mr, 4 * kernel.mr)]
     shapes += [(lib.pysimd_caches().l2 // (150 * size) + 9, 150, kernel.nr - 1)]
-    for (m, k, n), place in itertools.product(shapes if kernel.form == "outer" else (), PLACES):
+    if kernel.form == "gemv":
+        shapes = [(m, 150, n) for m, n in ((8, 2), (21, 3), (40, 4), (5, 4), (2, 21), (3, 40), (4, 9), (4, 4))]
+    for (m, k, n), place in itertools.product(shapes if kernel.form != "inner" else (), PLACES):
         plain_a, plain_b = operands_of(kernel.types, m, k, n)
         memory = [GuardedMemory(x * 8 // 4096 + 1) for x in (m * k, k * n, m * n)]
         for by_columns in itertools.product((False, True), repeat=2):
@@ -218,7 +220,7 @@ def small(types: str) -> None:
         pysimd.matmul(*views, out=out)
         check(out, types, *plain)
         assert (np.ascontiguousarray(others).view(np.uint8) == 0xFF).all(), "columns around out were written"
-    for size, place, ways in itertools.product((4, 8), PLACES, itertools.product((False, True), repeat=2)):
+    for size, place, ways in itertools.product((4, 8, 9, 17, 33), PLACES, itertools.product((False, True), repeat=2)):
         say(types, f"{size} x {size}, by columns: {ways}", place)
         plain = random_operand(rng, kinds[0], (2, size, size)), random_operand(rng, kinds[1], (2, size, size))
         a, b = (

@@ -212,8 +212,8 @@ static void one(input *in)
         alpha = (double)take(in, 6) - 3, beta = flags & PYSIMD_ZERO ? 0 : (double)take(in, 6) - 3;
     }
     pysimd_product p = {.m = m, .n = n, .k = k, .a = a.data, .rs_a = a.rs, .cs_a = a.cs, .b = b.data, .rs_b = b.rs,
-                        .cs_b = b.cs, .c = c.data, .rs_c = c.rs, .ndim = 2, .flags = flags, .alpha = alpha,
-                        .beta = beta};
+                        .cs_b = b.cs, .c = c.data, .rs_c = c.rs, .cs_c = 1, .ndim = 2, .flags = flags,
+                        .alpha = alpha, .beta = beta};
     for (int d = 0; d < 2; d++)
         p.shape[d] = batch[d], p.batch_a[d] = a.bs[d], p.batch_b[d] = b.bs[d], p.batch_c[d] = c.bs[d];
     /* As door.c does: strides of a single row or column do not matter. */

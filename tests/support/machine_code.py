@@ -13,6 +13,8 @@ SMALL = {
     "small_avx2.c": "avx2",
     "small_bytes_avx2.c": "avx2",
     "small_bytes_avx512vnni.c": "avx512vnni",
+    "small_avx512.c": "avx512",
+    "small_avx512vnni.c": "avx512vnni",
 }
 """Files with functions for small products, and their targets."""
 

@@ -64,6 +64,7 @@ def fill(p, a, b, c, flags, threads) -> None:
     p.rs_a, p.cs_a = (s // size_a for s in a.strides[-2:])
     p.rs_b, p.cs_b = (s // size_b for s in b.strides[-2:])
     p.rs_c = c.strides[-2] // size_c
+    p.cs_c = 1
     # A stride along a dimension of length 1 is never used: 1 lets a kernel read the operand in place.
     if p.k == 1:
         p.cs_a = 1
