@@ -422,9 +422,14 @@ def pack_entry(row: Rung, layout: str) -> str:
 
 
 def remainder_entries(row: Rung, layout: str) -> tuple[str, str, str]:
-    """The template instances that scale the rows of an operand and write their remainders, and that join the sums."""
-    count = row.remainders
-    return f"{row.name}_exponents<{layout}>", f"{row.name}_split<{layout}, {count}>", f"{row.name}_join<{count}>"
+    """The template instances of remainders.cuh that find the exponents of an operand's rows, write their remainders,
+    and join the sums."""
+    count, of_type = row.remainders, {"f32": "float", "f64": "double"}[row.types]
+    return (
+        f"row_exponents<{layout}, {of_type}>",
+        f"split_rows<{layout}, {count}, {of_type}>",
+        f"join_sums<{count}, {of_type}>",
+    )
 
 
 def dynamic_shared_bytes(row: Rung, a: str, b: str, block: Block | TensorBlock | None = None) -> int:

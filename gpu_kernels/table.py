@@ -208,22 +208,28 @@ class TmaTile:
     Attributes:
         tm, tn: rows and columns of the tile of C that a thread computes.
         warps: of a tile, whose lanes are 4 x 8; a warpgroup computes 4 / ``warps`` tiles.
-        bk, stages: k of a panel, and panels of a ring.
+        stages: panels of a ring.
         load_k: k of a load of A from shared memory.
         groups: consumer warpgroups of a block.
+        producer_registers: of a thread.
+        order: of the columns in the rows of a thread's tile.
+        a_buffers: fragments of A.
     """
 
     source: ClassVar[str] = "batched_tma.cu"
     name: ClassVar[str] = "batched_tma"
     requires: ClassVar[str] = "sm_90a"
+    bk: ClassVar[int] = 32
 
     tm: int
     tn: int
     warps: int
-    bk: int
     stages: int
     load_k: int
     groups: int
+    producer_registers: int
+    order: str = "SERPENTINE"
+    a_buffers: int = 1
 
     @property
     def entry(self) -> str:
@@ -251,12 +257,14 @@ class TmaTile:
 
 
 TMA_TILES = (
-    TmaTile(8, 8, warps=2, bk=16, stages=4, load_k=2, groups=3),
-    TmaTile(10, 10, warps=2, bk=16, stages=5, load_k=2, groups=2),
-    TmaTile(6, 12, warps=4, bk=32, stages=3, load_k=4, groups=3),
-    TmaTile(7, 14, warps=4, bk=16, stages=7, load_k=2, groups=2),
+    TmaTile(8, 8, warps=2, stages=2, load_k=4, groups=3, producer_registers=24, order="BY_PARITY"),
+    TmaTile(10, 10, warps=2, stages=2, load_k=4, groups=2, producer_registers=24, order="ALTERNATING"),
+    TmaTile(12, 12, warps=2, stages=2, load_k=1, groups=2, producer_registers=56),
+    TmaTile(7, 14, warps=4, stages=4, load_k=1, groups=2, producer_registers=56, order="ALTERNATING"),
+    TmaTile(8, 16, warps=4, stages=3, load_k=1, groups=2, producer_registers=40, a_buffers=2),
 )
-"""Tiles of 64, 80, 96 and 112 a side."""
+"""Tiles of 64, 80, 96, 112 and 128 a side. The last four parameters are those with which the compiler gives the fewest
+multiply-adds two registers of one port."""
 
 
 @dataclass(frozen=True)
@@ -304,8 +312,104 @@ MN_TILES = (
 )
 """Tiles of 64, 80, 96, 112 and 128 a side, for any A and B but two that are row-major."""
 
-TMA_LEAST, TMA_MOST, TMA_LEAST_K = 60, 224, 32
-"""m and n that batched_tma.cu takes, and the least k."""
+
+@dataclass(frozen=True)
+class Narrow:
+    """An instance of narrow.cu.
+
+    Attributes:
+        types: family.
+        layout: of the long operand.
+        aligned: whether that is read as vectors of 16 bytes.
+        short: rows or columns of the short side, at most.
+        across: warps of a block along the long side, of eight; the others split k.
+        out16: C is of the operands' 16-bit type.
+    """
+
+    source: ClassVar[str] = "narrow.cu"
+    any_source: ClassVar[str] = "narrow_any.cu"
+    any_tile: ClassVar[tuple[int, int]] = (16, 8)
+    name: ClassVar[str] = "narrow"
+    requires: ClassVar[str] = "sm_90a"
+    threads: ClassVar[int] = 256
+
+    types: str
+    layout: str
+    aligned: bool
+    short: int
+    across: int
+    out16: bool = False
+
+    @property
+    def entry(self) -> str:
+        element, result, narrow = NARROW_TYPES[self.types]
+        c_type = narrow if self.out16 else result
+        return f"{self.name}<{element}, {self.layout}, {_cpp(self.aligned)}, {self.short}, {self.across}, {c_type}>"
+
+    @property
+    def any_entry(self) -> str:
+        """The template instance of narrow_any.cu, which computes the same."""
+        element, result, narrow = NARROW_TYPES[self.types]
+        return f"narrow_any<{element}, {narrow if self.out16 else result}>"
+
+    @property
+    def element_bytes(self) -> int:
+        return NARROW_BYTES[self.types]
+
+    @property
+    def along(self) -> int:
+        """Warps of a block that split a panel."""
+        return self.threads // 32 // self.across
+
+    @property
+    def rows(self) -> int:
+        """Of a tile, along the long side."""
+        return 128 // self.element_bytes * self.across
+
+    @property
+    def resident(self) -> int:
+        """Blocks of a multiprocessor."""
+        f32 = self.types == "f32"
+        one = self.across < 4 or self.types == "i8i32" or self.short == 32 or (f32 and self.short == 16)
+        one = one or (not self.aligned and (not f32 or (self.short == 8 and self.layout == "K_MAJOR")))
+        return 1 if one else 2
+
+    @property
+    def panel_bytes(self) -> int:
+        """Of a panel, along k: a warp loads as many steps of 64 bytes at a time as it has registers for."""
+        few = self.across < 4
+        if self.types == "f32":
+            return 512 // self.across * (4 if few or self.short == 16 else 2)
+        return 512 // self.across * (2 if self.element_bytes == 2 and few and self.short < 32 else 1)
+
+    @property
+    def dynamic_shared_bytes(self) -> int:
+        tiles = self.short * (8 // self.across * (self.rows + 4) + self.rows)  # those of the warps, and their sum
+        return max(2 * self.short * (self.panel_bytes + 64), 4 * tiles)
+
+
+NARROW_TYPES = {
+    "f32": ("NarrowF32", "ToF32", ""),
+    "f16": ("NarrowF16", "ToF32", "ToF16"),
+    "bf16f32": ("NarrowBf16", "ToF32", "ToBf16"),
+    "i8i32": ("NarrowI8", "ToI32", ""),
+}
+"""Types of narrow.cu for a types family: of the operands, and of C, of 32 or of 16 bits."""
+
+NARROW_BYTES = {"f32": 4, "f16": 2, "bf16f32": 2, "i8i32": 1}
+NARROW_SHORT = {"f32": (4, 8, 16), "f16": (8, 16, 32), "bf16f32": (8, 16, 32), "i8i32": (8, 16)}
+"""What the short side is padded to."""
+
+
+def narrow_across(types: str, short: int) -> tuple[int, ...]:
+    """Warps along the long side that there are instances of: for long ones, and for others."""
+    if short < 16:
+        return 4, 1
+    return (4,) if types == "i8i32" else (4, 2)
+
+
+TMA_LEAST, TMA_SMALLER, TMA_MOST, TMA_LEAST_K = 60, 256, 480, 32
+"""m and n that batched_tma.cu takes, above ``TMA_SMALLER`` in full tiles of 96 a side and more, and the least k."""
 
 
 def batched_type(types: str, narrow: bool) -> str:

@@ -13,31 +13,21 @@
  */
 #include "f16_panel.cuh"
 #include "ldmatrix.cuh"
+#include "mma_16x8.cuh"
 #include "store_row.cuh"
 
 enum Side { SIDE_A, SIDE_B };
 
-/* d (16 x 8) += A (16 x 16) B (16 x 8). A lane has rows lane / 4 and lane / 4 + 8, and of each the columns lane % 4 * 2
- * and the next. Result is the type of C (result.cuh). */
+/* d (16 x 8) += A (16 x 16) B (16 x 8). Result is the type of C (result.cuh). */
 struct MmaF16 {
     typedef ToF32 Result;
-    __device__ static void multiply(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
-        asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
-            " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-    }
+    __device__ static void multiply(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) { mma_f16(d, a, b0, b1); }
 };
 
 /* The same with 32 k of int8. */
 struct MmaS8 {
     typedef ToI32 Result;
-    __device__ static void multiply(int (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
-        asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
-            " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-            : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-    }
+    __device__ static void multiply(int (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) { mma_s8(d, a, b0, b1); }
 };
 
 /* The address that this lane passes to ldmatrix for fragment i of the rows from `row` on, at the 16 k from 16 * k on

@@ -22,24 +22,6 @@
 #include "remainders.cuh"
 #include "wgmma_panels.cuh"
 
-template <Layout L>
-__global__ void __launch_bounds__(256)
-    ozaki2_f32_exponents(const __grid_constant__ Rows<float> s, const __grid_constant__ Moduli m) {
-    row_exponents<L>(s, m);
-}
-
-template <Layout L, int N>
-__global__ void __launch_bounds__(256)
-    ozaki2_f32_split(const __grid_constant__ Rows<float> s, const __grid_constant__ Moduli m) {
-    split_rows<L, N>(s, m);
-}
-
-template <int N>
-__global__ void __launch_bounds__(256)
-    ozaki2_f32_join(const __grid_constant__ Joined p, const __grid_constant__ Moduli m) {
-    join<N, float>(p, m);
-}
-
 template <int BN, int STAGES, int M, int K>
 __global__ void __cluster_dims__(M * K, 1, 1) __launch_bounds__(384, 1)
     ozaki2_f32(const __grid_constant__ Gemm p, const __grid_constant__ Schedule s,

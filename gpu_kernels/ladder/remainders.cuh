@@ -57,7 +57,8 @@ __device__ inline double reduced(double x, Join join) {
 
 /* The exponents of rows: of one a block, or of 32 where the elements of a column are adjacent. */
 template <Layout L, class Float>
-__device__ inline void row_exponents(const Rows<Float>& s, const Moduli& m) {
+__global__ void __launch_bounds__(256)
+    row_exponents(const __grid_constant__ Rows<Float> s, const __grid_constant__ Moduli m) {
     constexpr int ROWS = k_major(L) ? 1 : 32, LANES = 256 / ROWS;
     for (i64 first = (i64)blockIdx.x * ROWS; first < s.rows; first += (i64)gridDim.x * ROWS) {
         i64 row = first + threadIdx.x % ROWS;
@@ -100,7 +101,8 @@ __device__ inline u32 remainders4(const double (&v)[4], double p, double inverse
 
 /* The N matrices of remainders, K-major: a block takes 32 rows by 64 k at a time. */
 template <Layout L, int N, class Float>
-__device__ inline void split_rows(const Rows<Float>& s, const Moduli& m) {
+__global__ void __launch_bounds__(256)
+    split_rows(const __grid_constant__ Rows<Float> s, const __grid_constant__ Moduli m) {
     constexpr int ROWS = 32, COLS = 64;
     __shared__ Float tile[ROWS][COLS + 1];
     i64 across = (s.k + COLS - 1) / COLS, tiles = (s.rows + ROWS - 1) / ROWS * across;
@@ -140,7 +142,8 @@ struct Joined {
 
 /* A fraction of P in 128 bits, which wraps: 256 columns of a row a block. */
 template <int N, class Float>
-__device__ inline void join(const Joined& p, const Moduli& m) {
+__global__ void __launch_bounds__(256)
+    join_sums(const __grid_constant__ Joined p, const __grid_constant__ Moduli m) {
     i64 across = (p.n + 255) / 256;
     for (i64 at = blockIdx.x; at < p.m * across; at += gridDim.x) {
         i64 i = at / across, j = at % across * 256 + threadIdx.x;

@@ -22,8 +22,11 @@ template <Layout LA, Layout LB>
 __global__ void __launch_bounds__(256, 2) warptile(const Gemm p) {
     constexpr int BM = 128, BN = 128, BK = 8, TM = 8, TN = 8, THREADS = 256;
     constexpr int WM = 32, WN = 64, GAP_M = WM / 2, GAP_N = WN / 2;
-    typedef Panel<BM, BK, THREADS, LA> PanelA;
-    typedef Panel<BN, BK, THREADS, LB> PanelB;
+    /* A panel that is loaded element by element recomputes its thread's place: else such an instance takes all 128
+     * registers, and in a few of a hundred compilations NVRTC 13.0 spills one. Which code it makes of a source depends
+     * on the addresses of its heap, so on what its process did before. */
+    typedef Panel<BM, BK, THREADS, LA, width(LA) == 1> PanelA;
+    typedef Panel<BN, BK, THREADS, LB, width(LB) == 1> PanelB;
     __shared__ __align__(16) float as[BK * PanelA::PITCH], bs[BK * PanelB::PITCH];
     const TileCoordinates& t = tile_coordinates<BM, BN>(p);
     PanelA a(p.a + t.product * p.a_batch, p.lda, t.row, p.m);

@@ -21,7 +21,8 @@
  * one that needs more than setmaxnreg leaves it takes local memory, and the compiler then gives 40 to 80 % of the
  * consumers' multiply-adds two registers of one port. Where to try again: a K-major operand costs a quarter of the
  * speed. As much is lost where cp.async of 4 bytes transposes it, so maybe it is the rows of 32 bytes that are loaded:
- * panels of 16 or 32 k were not tried here.
+ * panels of 16 or 32 k were not tried here. A K-major A need not be transposed: by single loads of one k, as in
+ * batched_tma.cu, it had 22 to 34 % in this file's loop, which has 8 k in one piece; in one of 4 k it was not tried.
  */
 #include "batched_tma.cuh"
 
@@ -40,20 +41,9 @@ struct MnTile {
     static constexpr int VECTOR_M = TM % 4 == 0 ? 4 : TM % 2 == 0 ? 2 : 1, VECTOR_N = TN % 4 == 0 ? 4 : 2;
     static constexpr bool TRANSPOSES = A_K_MAJOR || B_K_MAJOR;
     static constexpr int PRODUCER_WARPS = 4 / GROUPS, ARRIVALS = TRANSPOSES ? 32 * PRODUCER_WARPS : 1;
+    static constexpr int PRODUCER_REGISTERS = GROUPS == 3 ? 56 : !TRANSPOSES ? 40 : TM * TN <= 100 ? 88 : 56;
     static constexpr int LOADED = TRANSPOSES ? 2 : 0, BARRIERS = (TRANSPOSES ? 3 : 2) * STAGES; /* of a ring */
 };
-
-template <class T, bool PRODUCER>
-__device__ inline void reallocate_registers() {
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    constexpr int OF_PRODUCER = T::GROUPS == 3 ? 56 : !T::TRANSPOSES ? 40 : T::TM * T::TN <= 100 ? 88 : 56;
-    constexpr int AT_LAUNCH = T::GROUPS == 3 ? 4 * 128 : 3 * 168; /* of a thread of each warpgroup together */
-    constexpr int OF_CONSUMER = T::GROUPS == 3 ? 152 : (AT_LAUNCH - OF_PRODUCER) / 2;
-    static_assert(OF_PRODUCER + T::GROUPS * OF_CONSUMER <= AT_LAUNCH, "the last consumers would wait for ever");
-    if constexpr (PRODUCER) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(OF_PRODUCER));
-    else asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(OF_CONSUMER));
-#endif
-}
 
 /* Where a thread that loads stands: a tile, a panel of it, and a stage of the ring whose `empty` it waits for. */
 template <class T>
@@ -176,33 +166,6 @@ __device__ __forceinline__ void produce(const TmaBatch& p, const TensorMap& map_
     mbarrier_arrive(ring.barriers + 8 * next.stage);
 }
 
-/* N elements of a k in groups of VECTOR, of LANES lanes side by side. */
-template <int N, int VECTOR, int LANES>
-__device__ inline void load_vectors(u32 (&x)[N], u32 from) {
-#pragma unroll
-    for (int q = 0; q < N; q += VECTOR) shared_load<VECTOR>(x + q, from + q * LANES * 4);
-}
-
-/* The thread's accumulators to C, of which `rows` and `columns` are left from its first element on. */
-template <class T>
-__device__ __forceinline__ void store(const TmaBatch& p, float* c, int rows, int columns,
-                                      const float (&acc)[T::TM][T::TN]) {
-    constexpr int V = T::VECTOR_N, W = T::VECTOR_M;
-    unrolled<0, T::TM>([&](int i) {
-        int r = i / W * W * T::LANES_M + i % W;
-        unrolled<0, T::TN / V>([&](int q) {
-            float x[V];
-#pragma unroll
-            for (int w = 0; w < V; ++w) x[w] = multiply_add(p.one, acc[i][q * V + w], -0.0f);
-            float* to = c + r * p.ldc + q * T::LANES_N * V;
-            if (r < rows && q * T::LANES_N * V < columns) {
-                if constexpr (V == 4) store4(to, x);
-                else __stwb((uint2*)to, make_uint2(__float_as_uint(x[0]), __float_as_uint(x[1])));
-            }
-        });
-    });
-}
-
 /* f32 in serpentine order. */
 template <int MR, int NR>
 __device__ __forceinline__ void multiply_fragments(float (&acc)[MR][NR], const u32 (&a)[MR], const u32 (&b)[NR]) {
@@ -252,10 +215,7 @@ __device__ __forceinline__ void consume(const TmaBatch& p, TmaRing ring, u32 fir
             at_a = next_a, at_b = next_b;
             mbarrier_arrive_warp(done, lane);
         }
-        TmaPosition at = position_of<T>(p, tile);
-        i64 product = at.product + in_stage, i0 = at.row + row, j0 = at.column + column;
-        store<T>(p, p.c + product * p.c_batch + i0 * p.ldc + j0, product < p.batch ? (int)(p.m - i0) : 0,
-                 (int)(p.n - j0), acc);
+        store_tile<T>(p, tile, in_stage, row, column, acc);
     }
 }
 

@@ -2,21 +2,16 @@
  */
 #include "shared_operand.cuh"
 #include "ldmatrix.cuh"
+#include "mma_16x8.cuh"
 
-/* d (16 x 8) += A (16 x 32 bytes of k) B (32 bytes of k x 8). A lane has rows lane / 4 and lane / 4 + 8 of d, and of
- * each the columns lane % 4 * 2 and the next. */
-#define PYSIMD_MMA(SHAPE, TYPES, CONSTRAINT)                                                                           \
-    asm("mma.sync.aligned." SHAPE ".row.col." TYPES " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
-        : "+" CONSTRAINT(d[0]), "+" CONSTRAINT(d[1]), "+" CONSTRAINT(d[2]), "+" CONSTRAINT(d[3])                       \
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
-
+/* d (16 x 8) += A (16 x 32 bytes of k) B (32 bytes of k x 8). */
 template <class Y>
 __device__ inline void mma(float (&d)[4], const u32* a, const u32* b) {
-    PYSIMD_MMA("m16n8k16", "f32.f16.f16.f32", "f");
+    mma_f16(d, a, b[0], b[1]);
 }
 template <>
 __device__ inline void mma<BF16F32>(float (&d)[4], const u32* a, const u32* b) {
-    PYSIMD_MMA("m16n8k16", "f32.bf16.bf16.f32", "f");
+    mma_bf16(d, a, b[0], b[1]);
 }
 template <>
 __device__ inline void mma<BF16>(float (&d)[4], const u32* a, const u32* b) {
@@ -24,7 +19,7 @@ __device__ inline void mma<BF16>(float (&d)[4], const u32* a, const u32* b) {
 }
 template <class Y>
 __device__ inline void mma(int (&d)[4], const u32* a, const u32* b) {
-    PYSIMD_MMA("m16n8k32", "s32.s8.s8.s32", "r");
+    mma_s8(d, a, b[0], b[1]);
 }
 
 enum Side { SIDE_A, SIDE_B };

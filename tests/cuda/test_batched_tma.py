@@ -112,7 +112,8 @@ def test_shared_operands_and_batches_of_two_dimensions(on_host_threads, rng, til
 
 
 def test_what_it_reads(monkeypatch):
-    """Rows or columns at multiples of 16 bytes; two K-major operands at 64 a side are left to batched.cu."""
+    """Rows or columns at multiples of 16 bytes; two K-major operands at 64 a side are left to batched.cu, a K-major B
+    at 128 and 256 to f32_best."""
     fake_cupy.install(monkeypatch, fake_cupy.module(memory=fake_cupy.HostMemory))
 
     def product(size, transposed_a, transposed_b, apart=0, out_apart=0):
@@ -120,17 +121,18 @@ def test_what_it_reads(monkeypatch):
         a, b = a.swapaxes(-1, -2) if transposed_a else a, b.swapaxes(-1, -2) if transposed_b else b
         return operands.check_gemm(None, a, b, None, out, operands.GemmOptions(), ("f32",))._replace(out=out)
 
-    for size in (64, 96):
+    for size in (64, 96, 128, 256, 288):
         for a, b in ((False, False), (True, False), (False, True), (True, True)):
-            assert batched_tma.reads(product(size, a, b, apart=4)) == (size > 64 or a or not b)
+            slow = b and (size in (128, 256, 288) or (size == 64 and not a))
+            assert batched_tma.reads(product(size, a, b, apart=4)) == (not slow)
             assert not batched_tma.reads(product(size, a, b, apart=1))
             assert not batched_tma.reads(product(size, a, b, out_apart=1))
-            assert batched_tma.mn_major(product(size, a, b)) == (a and not b)
 
 
 def test_what_it_takes(monkeypatch):
     monkeypatch.setattr(device, "why_not", lambda *_: "")
-    for shape in ((64, 64, 64), (96, 96, 96), (80, 80, 32), (160, 160, 160), (192, 192, 192)):
+    squares = (64, 88, 96, 128, 160, 192, 240, 256, 288, 336, 384, 448, 480)
+    for shape in (*((size, size, size) for size in squares), (80, 80, 32)):
         assert dispatch.choose("f32", *shape, 1000).way is Way.BATCHED_TMA
         assert dispatch.choose("f32", *shape, 1).way is not Way.BATCHED_TMA
         assert dispatch.choose("f32", *shape, 1000, plain=False).way is not Way.BATCHED_TMA
@@ -139,17 +141,21 @@ def test_what_it_takes(monkeypatch):
         (63, 63, 63),
         (96, 96, 97),
         (96, 96, 16),
-        (128, 128, 128),
-        (256, 256, 256),
         (68, 68, 68),
+        (100, 100, 100),
+        (272, 272, 272),
+        (320, 320, 320),
+        (400, 400, 400),
+        (512, 512, 512),
     ):
         assert dispatch.choose("f32", *shape, 1000).way is not Way.BATCHED_TMA
     assert dispatch.choose("f32", 96, 96, 96, 1000, read=False).way is Way.BATCHED
     assert dispatch.choose("f32", 160, 160, 160, 1000, read=False).way is Way.BATCHED_TMA
-    for shape in ((128, 128, 128), (256, 256, 256)):
-        assert dispatch.choose("f32", *shape, 1000, mn_major=True).way is Way.BATCHED_TMA
-        assert dispatch.choose("f32", *shape, 1000, mn_major=True, plain=False).way is Way.RUNG
-    assert dispatch.choose("f32", 384, 384, 384, 1000, mn_major=True).way is Way.RUNG
+    assert dispatch.choose("f32", 128, 128, 128, 1000, read=False) == dispatch.F32_BEST
+    assert dispatch.choose("f32", 128, 128, 128, 1000, plain=False) == dispatch.F32_BEST
+    assert dispatch.choose("f32", 288, 288, 288, 1000, read=False).way is Way.BATCHED_TMA
+    assert dispatch.choose("f32", 384, 384, 384, 1000, read=False) == dispatch.F32_BEST
+    assert dispatch.choose("f32", 512, 512, 512, 1000) == dispatch.F32_BEST
     monkeypatch.setattr(device, "why_not", lambda row, *_: "not sm_90a" if row.requires == "sm_90a" else "")
     assert dispatch.choose("f32", 96, 96, 96, 1000).way is Way.BATCHED
 
@@ -164,21 +170,35 @@ def all_compiled():
 @each_instance
 def test_machine_code(all_compiled, tile):
     """No local memory, which the producers' few registers lead to first; in the main loop the multiply-adds of a few k
-    and the loads that they need. Where no fragment is K-major, few multiply-adds read two registers of one port: with
-    too few registers for the producers it was up to 80 %."""
+    and the loads that they need. Few multiply-adds read two registers of one port: with too few registers for the
+    producers it was up to 80 %, with vectors along k up to 55 %."""
     code = machine.compiled(tile.source, tile.entry, "90a")
     loop = min((x for x in code.loops if any(y.name.startswith("FFMA") for y in x)), key=len)
     multiply_adds, conflicts = same_port(loop)
     k = 8 if isinstance(tile, table.MnTile) else 4
     assert not code.count("LDL", "STL")
     assert multiply_adds == k * tile.tm * tile.tn
-    assert sum(x.bytes_loaded("LDS.") for x in loop) == k * 4 * (tile.tm + tile.tn)
-    assert conflicts <= multiply_adds * (0.2 if isinstance(tile, table.MnTile) else 0.35)
-    assert tile.dynamic_shared_bytes + 1024 + 24 * tile.groups * tile.stages <= 227 << 10
+    loaded, needed = sum(x.bytes_loaded("LDS.") for x in loop), k * 4 * (tile.tm + tile.tn)
+    assert needed <= loaded <= 1.1 * needed  # of a few rows the compiler loads four k for three
+    assert conflicts <= multiply_adds * (0.2 if isinstance(tile, table.MnTile) else 0.22)
+    beside = 1024 if isinstance(tile, table.MnTile) else 2048  # of the driver, and up to a multiple of 1024
+    assert tile.dynamic_shared_bytes + beside + 24 * tile.groups * tile.stages <= 227 << 10
 
 
 @needs_gpu
-@pytest.mark.parametrize(("m", "k", "n"), [(64, 64, 64), (80, 36, 76), (96, 96, 96), (112, 100, 112), (192, 44, 188)])
+@pytest.mark.parametrize(
+    ("m", "k", "n"),
+    [
+        (64, 64, 64),
+        (80, 36, 76),
+        (96, 96, 96),
+        (112, 100, 112),
+        (124, 40, 128),
+        (192, 44, 188),
+        (256, 256, 256),
+        (288, 64, 480),
+    ],
+)
 def test_same_bits_as_f32_best(m, k, n):
     """Any layout of the operands and of C, shared operands, NaN."""
     rng = np.random.default_rng(SEED)

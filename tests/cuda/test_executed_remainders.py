@@ -32,13 +32,6 @@ BOUND = {"f32": (-25.35, -54.7, -24), "f64": (-56.39, -116.78, -51)}
 """Exponents of the factors of the bound in the header."""
 
 
-def with_kernels(row):
-    """The text of remainders.cuh, and of the rung what needs neither TMA nor tensor cores."""
-    text = sources.read(f"gpu_kernels/ladder/{row.source}")
-    own = text[text.index("template <Layout L>") : text.index("template <int BN")]
-    return lambda header: header + host_kernels.translate(own)
-
-
 def int8_products(grid, block, arguments, shared_bytes, stream, cooperative):
     """Replaces i8_wgmma's kernel: what a Gemm says, by NumPy."""
     p = dict(zip(FIELDS, np.frombuffer(bytes_at(arguments[0].ptr, 8 * 18), np.int64).tolist(), strict=True))
@@ -66,7 +59,6 @@ def libraries(tmp_path_factory):
             "ladder/remainders.cuh",
             sorted({x for layout in LAYOUTS for x in ladder_table.remainder_entries(row, layout)}),
             tmp_path_factory.mktemp(row.name),
-            with_kernels(row),
         )
         for row in ROWS
     }
@@ -80,10 +72,10 @@ def run(monkeypatch, libraries):
         row = ladder_table.BY_NAME[name]
         return tuple(libraries[name].function(x) for x in ladder_table.remainder_entries(row, layout))
 
-    def products(c_bytes, row, m, n, k, layout_a, layout_b, count, gemm):
-        assert (c_bytes, layout_a, layout_b, count) == (4, "K_MAJOR", "K_MAJOR", row.remainders)
-        assert k <= remainders.MOST_K
-        return cuda_ladder._Part([KernelLaunch(int8_products, (1,), (count,), (gemm,))])
+    def products(c_bytes, gemm):
+        assert (c_bytes, gemm.layouts, gemm.products) == (4, ("K_MAJOR", "K_MAJOR"), gemm.row.remainders)
+        assert gemm.k <= remainders.MOST_K
+        return cuda_ladder._Part([KernelLaunch(int8_products, (1,), (gemm.products,), (gemm.argument,))])
 
     pysimd.rungs("cuda")
     monkeypatch.setattr(cuda_ladder, "_remainder_functions", functions)
@@ -233,7 +225,9 @@ def test_launches(row, monkeypatch):
     given_to = {"a": 4096, "b": 8192, "c": 1 << 20, "m": 100, "n": 90, "k": 70_000, "lda": 70_000, "ldb": 90, "ldc": 90}
     words = np.array([given_to.get(name, 0) for name in FIELDS], np.int64)
     gemm = Argument(words, tuple(Slot(i, which) for i, which in ((0, A), (1, B), (3, C))))
-    part = cuda_ladder._by_remainders(1.0, 0.0, row, 100, 90, 70_000, "K_MAJOR", "MN_MAJOR", 1, gemm)
+    part = cuda_ladder._by_remainders(
+        1.0, 0.0, cuda_ladder._Gemm(row, 100, 90, 70_000, ("K_MAJOR", "MN_MAJOR"), 1, gemm)
+    )
     size, count = DTYPES[row.types]().itemsize, row.remainders
     kinds = ["exponents", "split"] * 2 + ["products", "join"]
     assert [x.function for x in part.launches] == kinds * 2

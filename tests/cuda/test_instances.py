@@ -10,7 +10,7 @@ import pytest
 from pysimd.gpu_kernels import table
 
 from pysimd import operands
-from pysimd.backends.cuda import captures, device, implementation, tiles
+from pysimd.backends.cuda import captures, device, implementation, narrow, tiles
 from pysimd.backends.cuda.instances import Instances
 from pysimd.backends.gpu.plans import ArrayWork
 from pysimd.operands import GemmOptions
@@ -188,6 +188,50 @@ def test_a_graph_is_given_the_instance_at_once(work, cupy):
     found, compiled = work()
     assert found.plan is not None
     assert [source for source, _ in compiled] == [table.BATCHED]
+
+
+@pytest.fixture
+def narrow_work(work, monkeypatch):
+    """The work of a product with few rows and columns; the sources that are compiled, by this thread and by others."""
+    here = threading.current_thread()
+    compiled = {"here": [], "elsewhere": []}
+
+    def function(source, entry, *where):
+        compiled["here" if threading.current_thread() is here else "elsewhere"].append(source)
+        return lambda *_: None
+
+    monkeypatch.setattr(tiles, "function", function)
+    monkeypatch.setattr(implementation, "INSTANCES", Instances(function))
+    monkeypatch.setattr(narrow, "DependentKernel", lambda function, cluster: function)
+
+    def make(**factors):
+        a, b, c = Array(3, 8248), Array(8248, 4), Array(3, 4)
+        options = GemmOptions.checked(factors.get("alpha", 1), factors.get("beta", 0), 0, 0, c)
+        product = operands.check_gemm(None, a, b, c if factors else None, None, options, ("f32",))
+        return implementation.CUDA.product_work(product._replace(out=Array(3, 4)), None), compiled
+
+    return make
+
+
+@pytest.mark.parametrize("factors", [{}, {"alpha": 3, "beta": 2}])
+def test_a_narrow_product_waits_for_no_instance(narrow_work, factors):
+    """narrow_any.cu computes it, without a plan, until a thread has compiled the instance of narrow.cu."""
+    for _ in range(2):
+        found, compiled = narrow_work(**factors)
+        assert isinstance(found, ArrayWork)
+    implementation.INSTANCES.wait()
+    found, compiled = narrow_work(**factors)
+    assert found.plan is not None
+    assert set(compiled["here"]) == {table.Narrow.any_source}
+    assert compiled["elsewhere"] == [table.Narrow.source]
+
+
+def test_a_graph_is_given_the_instance_of_a_narrow_product(narrow_work, cupy):
+    cupy.cuda.get_current_stream = lambda: types.SimpleNamespace(ptr=1 << 30)
+    cupy.cuda.runtime.streamIsCapturing = lambda handle: True
+    found, compiled = narrow_work()
+    assert found.plan is not None
+    assert compiled == {"here": [table.Narrow.source], "elsewhere": []}
 
 
 @pytest.mark.parametrize("factors", [{"alpha": 2}, {"beta": 1, "c": True}, {"alpha": 3, "beta": 2, "c": True}])

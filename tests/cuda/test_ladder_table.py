@@ -10,7 +10,7 @@ from kernel_headers import LABELS, labels_of
 from pysimd.gpu_kernels import ladder_table
 
 import pysimd
-from pysimd import dtypes
+from pysimd import dtypes, sources
 from pysimd.bench import cuda_ladder as ladder_report
 
 LADDER = files("pysimd.gpu_kernels").joinpath("ladder")
@@ -103,7 +103,9 @@ def test_entries_name_what_the_file_defines(row):
         if row.copies_k_major:
             before = [ladder_table.pack_entry(row, layout)]
             for name in ladder_table.remainder_entries(row, layout) if row.remainders else before:
-                assert re.search(rf"\)\s+{name.split('<')[0]}\(const", text)
+                assert re.search(
+                    rf"\)\s+{name.split('<')[0]}\(const", sources.joined(f"gpu_kernels/ladder/{row.source}")
+                )
             assert ladder_table.entry(row, layout, layout) == ladder_table.entry(row, "K_MAJOR", "K_MAJOR")
             assert ladder_table.entry(row, layout, layout).startswith(
                 f"{row.name}<{row.bn if row.tensor_blocks else row.bk}, "

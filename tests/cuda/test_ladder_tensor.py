@@ -471,7 +471,7 @@ def test_launches_of_a_split_product(monkeypatch):
     words = np.array([given.get(name, 0) for name in gemm_launches.FIELDS], np.int64)
     gemm = Argument(words, tuple(Slot(i, which) for i, which in ((0, A), (1, B), (3, C))))
     choice = gemm_tensor.choose(row, 30, 64, 35004, 1, 132)
-    part = rungs._tensor(4, row, 30, 64, 35004, "K_MAJOR", "MN_MAJOR", 1, gemm)
+    part = rungs._tensor(4, rungs._Gemm(row, 30, 64, 35004, ("K_MAJOR", "MN_MAJOR"), 1, gemm))
     assert choice.clusters > 1
     assert part.counts
     assert [(x.function, x.grid, x.block, len(x.arguments)) for x in part.launches] == [

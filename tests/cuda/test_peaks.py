@@ -1,5 +1,7 @@
 """The loops that measure the peaks of a GPU: their machine code is what their names say. And what is launched."""
 
+import time
+
 import cuda_machine_code as machine
 import numpy as np
 import pytest
@@ -134,6 +136,19 @@ def test_peaks_of_this_device():
     for loop in cuda_peaks.PEAKS.values():
         cuda_peaks.peak_work(loop).launch()
     assert peaks.peaks("cuda") == found
+
+
+@on_gpu
+def test_rates_are_those_of_the_device():
+    """A launch that takes the host longer than the device has the same rate."""
+    work = cuda_peaks.peak_work(cuda_peaks.PEAKS["FFMA"], steps=100)
+
+    def slowly():
+        time.sleep(0.002)
+        work.launch()
+
+    rates = cuda_peaks.rates({"quickly": work, "slowly": work._replace(launch=slowly)})
+    assert rates["slowly"] > rates["quickly"] / 2
 
 
 @on_gpu

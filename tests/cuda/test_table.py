@@ -19,7 +19,9 @@ from pysimd.ratio import tile_ratio
 
 MICRO = files("pysimd.gpu_kernels").joinpath("micro")
 BATCHES = {table.BATCHED, table.BATCHED_ANY, table.BatchedMma.source, table.TmaTile.source, table.MnTile.source}
-SOURCES = sorted({row.source for row in table.KERNELS} | BATCHES)
+NARROW = {table.Narrow.source, table.Narrow.any_source}
+SOURCES = sorted({row.source for row in table.KERNELS} | BATCHES | NARROW)
+ARGUMENTS = {table.TmaTile.source: "TmaBatch", table.MnTile.source: "TmaBatch", **dict.fromkeys(NARROW, "Gemm")}
 
 
 @pytest.mark.parametrize("row", table.KERNELS, ids=lambda row: row.name)
@@ -69,8 +71,7 @@ def test_kernel_shows_its_row(row):
 def test_headers_are_written_into_the_source_once(source):
     text = nvrtc.source(source)
     assert '#include "' not in text
-    argument = "struct TmaBatch {" if source in (table.TmaTile.source, table.MnTile.source) else "struct Call {"
-    assert text.count(argument) == 1
+    assert text.count(f"struct {ARGUMENTS.get(source, 'Call')} {{") == 1
     assert text.splitlines()[0] == f'#line 1 "{source}"'
 
 

@@ -1,9 +1,11 @@
 """Launches of every CUDA kernel for compute-sanitizer: ``PYTHONPATH=tests/support compute-sanitizer --tool TOOL
-python tests/scripts/cuda_sanitize.py [kernels] [TYPES ...]``.
+python tests/scripts/cuda_sanitize.py [--filled] [kernels] [narrow] [TYPES ...]``.
 
-Shapes and layouts of the tests, fewer of them; with ``kernels`` only the microkernels, with types families only
-``matmul`` of these, by the instance that is compiled for each shape. Every array is an allocation of its own, so that
-memcheck sees the end of each; results are compared too. TOOL: memcheck, racecheck, initcheck, synccheck.
+Shapes and layouts of the tests, fewer of them; with ``kernels`` only the microkernels, with ``narrow`` only products
+with few rows or columns by narrow.cu, with types families only ``matmul`` of these, by the instance that is compiled
+for each shape. Every array is an allocation of its own, so that memcheck sees the end of each; results are compared
+too. TOOL: memcheck, racecheck, initcheck, synccheck. With ``--filled``, which needs no TOOL, all memory has bytes of
+255 first, so that an element of a result, or of scratch memory, that no kernel writes makes a result wrong.
 """
 
 import sys
@@ -12,11 +14,14 @@ import cupy
 import layouts
 import numpy as np
 from cuda_arrays import on_host
+from pysimd.gpu_kernels import table
 from reference import check, moderate, random_result
 
 import pysimd
 from pysimd import dtypes
+from pysimd.backends.cuda import narrow
 from pysimd.backends.cuda.implementation import CUDA, INSTANCES
+from pysimd.operands import Product
 
 K_LENGTHS = (0, 1, 5, 17, 64)
 SIZES = (
@@ -30,8 +35,12 @@ SIZES = (
     (32, 32, 32),
     (40, 9, 33),
     (64, 32, 64),
+    (80, 36, 76),
+    (92, 32, 96),
     (112, 36, 100),
+    (128, 40, 124),
 )
+NARROW_SIZES = ((3, 700, 5), (8, 1024, 300), (600, 260, 2), (1, 2000, 1), (40, 130, 12), (5, 0, 40))
 LAYOUTS = (layouts.contiguous, layouts.transposed, layouts.negative, layouts.same_rows)
 
 
@@ -45,6 +54,20 @@ def on_gpu(x):
         buffer.fill(0)
         result[...] = cupy.asarray(np.ascontiguousarray(flat))
     return result
+
+
+def allocator(options: list[str]):
+    """None, and with ``--filled``, which is taken from the options, one of memory whose bytes are 255: NaN, or -1."""
+    if "--filled" not in options:
+        return None
+    options.remove("--filled")
+
+    def filled(size: int):
+        pointer = cupy.cuda.memory.MemoryPointer(cupy.cuda.memory.Memory(size), 0)
+        cupy.cuda.runtime.memset(pointer.ptr, 255, size)
+        return pointer
+
+    return filled
 
 
 def kernels(rng) -> int:
@@ -80,15 +103,33 @@ def matmuls(rng, offered) -> int:
     return launches
 
 
+def narrow_products(rng) -> int:
+    launches = 0
+    for types in table.NARROW_TYPES:
+        family = dtypes.FAMILIES[types]
+        for m, k, n in NARROW_SIZES:
+            a = moderate(rng, dtypes.dtype_of(family.a), (m, k))
+            b = moderate(rng, dtypes.dtype_of(family.b), (k, n))
+            for layout in LAYOUTS[:3] if k else LAYOUTS[:1]:
+                x, y = (on_gpu(layout(z)) for z in (a, b))
+                for instance in (narrow.compiled, lambda *key: None):
+                    out = on_gpu(np.zeros((m, n), dtypes.dtype_of(family.c)))
+                    narrow.work(Product(types, x, y, None, out, out.shape, out.shape, out.dtype), instance).run()
+                    check(on_host(out), types, a, b)
+                    launches += 1
+    return launches
+
+
 def main() -> None:
-    cupy.cuda.set_allocator(None)
-    rng = np.random.default_rng(0)
     chosen = sys.argv[1:]
-    types = [x for x in chosen if x != "kernels"]
+    cupy.cuda.set_allocator(allocator(chosen))
+    rng = np.random.default_rng(0)
+    types = [x for x in chosen if x not in ("kernels", "narrow")]
     calls = kernels(rng) if not chosen or "kernels" in chosen else 0
     if types:
         INSTANCES.get = INSTANCES.now
-    products = matmuls(rng, types if chosen else CUDA.offered)
+    products = narrow_products(rng) if not chosen or "narrow" in chosen else 0
+    products += matmuls(rng, types if chosen else CUDA.offered)
     print(f"{calls} calls of kernels, {products} products, all within the bound", file=sys.stderr)
 
 

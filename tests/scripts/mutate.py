@@ -64,7 +64,7 @@ NEAREST = {
     "core/strips": ["tests/cpu/test_strips.py", "tests/cpu/test_large.py"],
     "core/(pack|narrow|widen)": ["tests/cpu/test_gemm.py", "tests/cpu/test_bfloat16.py", "tests/cpu/test_matmul.py"],
     "core/(scale|stage)": ["tests/cpu/test_gemm.py", "tests/cpu/test_half_results.py"],
-    "core/threads": ["tests/cpu/test_threads.py"],
+    "core/(threads|placement|claims|grid)": ["tests/cpu/test_threads.py", "tests/cpu/test_placement.py"],
     "core/ladder": ["tests/cpu/test_ladder.py"],
     "core/(registry|features|api)": ["tests/cpu/test_dispatch.py", "tests/cpu/test_table.py"],
     "core/measure": ["tests/api/test_bench.py", "tests/api/test_peaks.py"],

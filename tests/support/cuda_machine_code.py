@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 
@@ -29,9 +30,15 @@ MOST_INSTANCES = 8
 
 @cache
 def processes() -> ProcessPoolExecutor:
-    """Those that compile, for the whole run: in one process NVRTC compiles one program at a time. They are started
-    afresh, because a process with threads cannot be forked safely."""
-    return ProcessPoolExecutor(len(os.sched_getaffinity(0)), multiprocessing.get_context("spawn"))
+    """Those that compile, for the whole run: in one process NVRTC compiles one program at a time. Each compiles one
+    program and ends: which code NVRTC makes of a source depends on the addresses of its heap, so on what its process
+    did before, and in new processes it is nearly always the same (tests/scripts/nvrtc_codes.py finds the others). They
+    are copies of a process that has imported what they need; this one has threads, and cannot be forked safely."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["cupy", nvidia.__name__])
+    # With more than one each, Python 3.11 to 3.14 may wait for ever (CPython's issue 115634); 3.10 has no such limit.
+    one_each = {"max_tasks_per_child": 1} if sys.version_info >= (3, 11) else {}
+    return ProcessPoolExecutor(len(os.sched_getaffinity(0)), context, **one_each)
 
 
 def compile_all(wanted) -> None:

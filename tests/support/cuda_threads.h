@@ -385,6 +385,13 @@ static inline void mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32(const char*
     u32 a[4] = {a0, a1, a2, a3}, b[2] = {b0, b1};
     mma("f16", d, a, b), d0 = d[0], d1 = d[1], d2 = d[2], d3 = d[3];
 }
+static inline void mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32(const char* text, float& d0, float& d1,
+                                                                       float& d2, float& d3, u32 a0, u32 a1, u32 a2,
+                                                                       u32 a3, u32 b0, u32 b1) {
+    float d[4] = {d0, d1, d2, d3};
+    u32 a[4] = {a0, a1, a2, a3}, b[2] = {b0, b1};
+    mma("bf16", d, a, b), d0 = d[0], d1 = d[1], d2 = d[2], d3 = d[3];
+}
 static inline void mma_sync_aligned_m16n8k32_row_col_s32_s8_s8_s32(const char* text, int& d0, int& d1, int& d2, int& d3,
                                                                    u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
     int d[4] = {d0, d1, d2, d3};

@@ -22,6 +22,8 @@ COMPILER = (13, 5)
 TOGETHER = {1: "thread", 32: "warp", 128: "warpgroup"}
 ELEMENTS = {"f32": "f32", "f16": "f16", "i8i32": "i8", "f16f32": "f16", "bf16f32": "bf16"}
 PRODUCERS = 128
+REGISTERS = 1 << 16
+"""Of a multiprocessor, 32 bits each."""
 RESERVED = 1024
 """Bytes of shared memory that the system takes from sm_90 on."""
 COORDINATES = 12
@@ -106,7 +108,10 @@ def tile(row: ladder_table.Rung, text: str) -> str:
 
 
 def registers(row: ladder_table.Rung, text: str, built: Built) -> str:
-    """With setmaxnreg: at launch and then; else the most of any instance."""
+    """With setmaxnreg: at launch and then. Where two blocks are to be resident: what they leave a thread, which
+    instances come near to; how near varies from compilation to compilation (cuda_machine_code.processes). Else the most
+    of any instance."""
+    two_blocks = f"__launch_bounds__({row.threads}, 2)" in text
     handed_over = [
         int(re.search(r"0x([0-9a-f]+)", x.operands)[1], 16)
         for x in built.row_major.instructions
@@ -119,7 +124,9 @@ def registers(row: ladder_table.Rung, text: str, built: Built) -> str:
     else:
         most = max(code.registers for code in built.every)
         stated = re.match(r"\d+", labels_of(text)["regs"])
-        said = f"{most if compiler() == COMPILER or not stated else stated[0]} at most"
+        if two_blocks:
+            most = max(most, REGISTERS // (2 * row.threads))
+        said = f"{most if compiler() == COMPILER or two_blocks or not stated else stated[0]} at most"
     accumulators = row.bm * row.bn // row.threads
     said += f": {accumulators} accumulator{'s' if accumulators > 1 else ''}"
     if row.splits_operands:
@@ -127,7 +134,7 @@ def registers(row: ladder_table.Rung, text: str, built: Built) -> str:
     elif re.search(r"\ba\[2\]\[(TM|MR)\b|\bfa\[2\]\[TM\]", sources.joined(f"gpu_kernels/ladder/{row.source}")):
         words = row.tm + row.tn if row.lanes == 1 else (row.tm + row.tn) * 16 // 2 // 32
         said += f", 2 x {words} for fragments"
-    if f"__launch_bounds__({row.threads}, 2)" in text:
+    if two_blocks:
         said += ", two blocks a multiprocessor"
     return said + "; local memory 0"
 

@@ -20,6 +20,13 @@ from pysimd.operands import Product
 _MOST_PRODUCTS = 1 << 27
 """Of a launch, whose tiles are counted in 32 bits."""
 
+_SWIZZLE = 128
+"""Bytes of a row of a panel of a row-major A."""
+
+_FILL_LARGER, _LEAST_TILE_LARGER = 15 / 16, 96
+"""Above ``table.TMA_SMALLER`` a side: the part of its tiles that C fills at least, and their least rows. With a K-major
+B tiles of 80 a side are slower there than cuBLAS: 0.42 TB/s at 400, 400, 400 on an H200, where it had 0.48."""
+
 _ROW_MAJOR = (True, False)
 """Whether A and B are K-major where both are row-major: then batched_tma.cu computes the product, else
 batched_tma_mn.cu."""
@@ -32,6 +39,10 @@ def tile(m: int, n: int, k: int, fill: float) -> table.TmaTile | None:
     if not sizes_fit or m % 4 or n % 4 or k % 4:
         return None
     best = min(reversed(table.TMA_TILES), key=lambda x: _padded(x, m, n))
+    if max(m, n) > table.TMA_SMALLER:
+        fill = _FILL_LARGER
+        if best.bm < _LEAST_TILE_LARGER:
+            return None
     return best if m * n >= fill * _padded(best, m, n) else None
 
 
@@ -41,22 +52,16 @@ def _padded(x: table.TmaTile, m: int, n: int) -> int:
 
 def reads(product: Product) -> bool:
     """Whether no operand and no result has to be copied: elements of A and B are adjacent along one axis, those of C
-    along n, all at multiples of 16 bytes. Two K-major operands at 64 a side are left to batched.cu, which is ahead."""
-    layout = _layout(product)
-    if layout is None or None in layout:
-        return False
-    return layout != (True, True) or _mn_tile(*product.sizes[:2], layout) != _mn_tile(64, 64, layout)
-
-
-def mn_major(product: Product) -> bool:
-    """Whether A and B are MN-major, and nothing has to be copied."""
-    return _layout(product) == (False, False)
-
-
-def _layout(product: Product) -> tuple[bool | None, bool | None] | None:
-    """``_k_major`` of A and B; None if C has to be copied."""
+    along n, all at multiples of 16 bytes. Two K-major operands at 64 a side are left to batched.cu, which is ahead, and
+    a K-major B at 128, 256 and above to f32_best, if it takes the shape."""
     operands = CallOperands(product.a, product.b, None, product.out)
-    return (_k_major(operands, A), _k_major(operands, B)) if _mn_major(operands, C) else None
+    a_k_major, b_k_major = (_k_major(operands, which) for which in (A, B))
+    if a_k_major is None or b_k_major is None or not _mn_major(operands, C):
+        return False
+    if not b_k_major:
+        return True
+    m, n = operands.m, operands.n
+    return max(m, n) <= table.TMA_SMALLER and _mn_tile(m, n, (a_k_major, True)).bm not in (*[64] * a_k_major, 128)
 
 
 def work(product: Product, chosen: table.TmaTile | None) -> Work | ArrayWork:
@@ -145,7 +150,8 @@ def _launches(
                 described = (k, size, products), (4 * ld, step), (x.bk, tile, x.products)
             else:  # row 4 g + i at g, i
                 described = (k, size // 4, 4, products), (16 * ld, 4 * ld, step), (x.bk, tile // 4, 4, 1)
-            made = tensor_maps.tensor_map(pointers[which], 4, *described, 0)
+            swizzle = _SWIZZLE if which == A and layout == _ROW_MAJOR else 0
+            made = tensor_maps.tensor_map(pointers[which], 4, *described, swizzle)
             arguments.append(Argument(made.view(np.int64), (slots[which],), tensor_maps.replace_address))
         grid = min(multiprocessors(device), -(-tiles // x.groups))
         yield KernelLaunch(_function(x, device), (grid,), (x.threads,), tuple(arguments), x.dynamic_shared_bytes)

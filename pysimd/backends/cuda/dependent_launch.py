@@ -12,8 +12,8 @@ from functools import cache
 
 from pysimd.backends.cuda import driver
 
-_PROGRAMMATIC_STREAM_SERIALIZATION = 6
-"""CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION of cuda.h."""
+_CLUSTER_DIMENSION, _PROGRAMMATIC_STREAM_SERIALIZATION = 4, 6
+"""CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION and CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION of cuda.h."""
 
 
 class _Attribute(ctypes.Structure):
@@ -34,7 +34,13 @@ class _Config(ctypes.Structure):
     )
 
 
-_ATTRIBUTES = ctypes.pointer(_Attribute(_PROGRAMMATIC_STREAM_SERIALIZATION, 0, (1,)))
+@cache
+def _attributes(cluster: int) -> tuple[ctypes.Array, int]:
+    """Those of a launch, and how many; ``cluster`` is the blocks of a cluster, 0 where the kernel itself says it."""
+    found = [_Attribute(_PROGRAMMATIC_STREAM_SERIALIZATION, 0, (1,))]
+    if cluster:
+        found.append(_Attribute(_CLUSTER_DIMENSION, 0, (cluster, 1, 1)))
+    return (_Attribute * len(found))(*found), len(found)
 
 
 @cache
@@ -56,17 +62,19 @@ class _Arguments:
 
     def __init__(self, addresses: Sequence[int]):
         self.parameters = (ctypes.c_void_p * len(addresses))(*addresses)
-        self.config = _Config(0, 1, 1, 0, 1, 1, 0, None, _ATTRIBUTES, 1)
+        self.config = _Config(0, 1, 1, 0, 1, 1, 0, None, None, 0)
 
 
 class DependentKernel:
     """A kernel of CuPy that executes griddepcontrol.wait, launched as a dependent of the kernel before it. It is called
-    as CuPy's function is, with what ``arguments`` makes of the host addresses of its arguments."""
+    as CuPy's function is, with what ``arguments`` makes of the host addresses of its arguments; ``cluster``: blocks of
+    a cluster, 0 where the kernel itself says it."""
 
     arguments = _Arguments
 
-    def __init__(self, kernel):
+    def __init__(self, kernel, cluster: int = 0):
         self._kernel, self._handle = kernel, kernel.ptr
+        self._attributes = _attributes(cluster)
 
     def __call__(
         self,
@@ -79,6 +87,7 @@ class DependentKernel:
     ) -> None:
         config = arguments.config
         (config.grid_x,), (config.block_x,), config.shared_bytes = grid, block, shared_bytes
+        config.attributes, config.attribute_count = self._attributes
         config.stream = (stream or _current_stream()()).ptr
         status = _launch_kernel()(config, self._handle, arguments.parameters, None)
         if status:

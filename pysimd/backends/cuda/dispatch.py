@@ -22,6 +22,7 @@ class Way(Enum):
     BATCHED_TMA = (
         "a batch of float32 products of a hundred a side (gpu_kernels/micro/batched_tma.cu, batched_tma_mn.cu)"
     )
+    NARROW = "a C with few rows or few columns (gpu_kernels/micro/narrow.cu)"
     RUNG = "a rung of the ladder"
     TILES = "a microkernel, tile by tile"
     LIBRARY = "cuBLAS"
@@ -37,7 +38,7 @@ class Choice(NamedTuple):
 _BEST = {"f32": "f32_best", "f16": "f16_best", "bf16f32": "bf16_best"}
 """The rungs that are compared with cuBLAS."""
 
-_TMA_FILL_SMALL, _TMA_FILL = 7 / 8, 5 / 8
+_TMA_FILL_SMALL, _TMA_FILL = 5 / 6, 5 / 8
 """The part of its tiles that C fills at least for batched_tma.cu: where batched.cu would compute it, and where cuBLAS
 would."""
 
@@ -74,6 +75,7 @@ class _Source(NamedTuple):
 
 
 BATCHED_MMA = _Source(table.BatchedMma.source, table.BatchedMma.requires)
+NARROW = _Source(table.Narrow.source, table.Narrow.requires)
 
 F32_BEST = Choice(Way.RUNG, "f32_best")
 """It has the same bits as batched.cu for every product of a batch."""
@@ -89,23 +91,24 @@ def choose(
     *,
     plain: bool = True,
     read: bool = True,
-    mn_major: bool = False,
 ) -> Choice:
     """What computes ``count`` products of these sizes on device ``where``, by default the one that is listed.
 
     The choice depends on types and shape, and on whether the call is ``plain``, without alpha, beta and C: so the same
-    products have the same bits whatever their strides. Two kernels with the same bits may share a shape: operands that
-    batched_tma.cu would not ``read`` but copy are left to batched.cu where it takes their shape, and those of f32_best
-    that are both ``mn_major`` go to batched_tma_mn.cu.
+    products have the same bits whatever their strides. Kernels with the same bits may share a shape: operands that
+    batched_tma.cu and batched_tma_mn.cu do not ``read`` as they lie, or slowly, are left to batched.cu or f32_best
+    where these take their shape.
     """
     if plain and batched.takes_mma(types, m, n, k) and not device.why_not(BATCHED_MMA, where):
         return Choice(Way.BATCHED_MMA)
     small = _batched(types, m, n, k, where, plain)
-    by_tma = types == "f32" and plain and count > 1 and (read or not small)
-    if by_tma and (_tma(m, n, k, where, small) or (mn_major and _mn_tiles(m, n, k, where))):
+    by_tma = types == "f32" and plain and count > 1 and (read or not (small or _full_tiles(m, n, k)))
+    if by_tma and _tma(m, n, k, where, small):
         return Choice(Way.BATCHED_TMA)
     if small:
         return Choice(Way.BATCHED)
+    if count == 1 and estimates.takes_narrow(types, m, n, k) and not device.why_not(NARROW, where):
+        return Choice(Way.NARROW)
     for name in _rungs(types, m, n, k, count) if k < MOST_K else ():
         row = ladder_table.BY_NAME[name]
         if device.why_not(row, where):
@@ -130,16 +133,11 @@ def _batched(types: str, m: int, n: int, k: int, where: int | None, plain: bool)
 
 def _tma(m: int, n: int, k: int, where: int | None, small: bool) -> bool:
     """Whether batched_tma.cu is ahead of batched.cu, which computes the product otherwise if it is ``small``, or else
-    of cuBLAS."""
-    if m * n * k >= LARGE or _full_tiles(m, n, k):
+    of f32_best and of cuBLAS."""
+    if m * n * k >= LARGE:
         return False
     tile = batched_tma.tile(m, n, k, _TMA_FILL_SMALL if small else _TMA_FILL)
     return tile is not None and not device.why_not(tile, where)
-
-
-def _mn_tiles(m: int, n: int, k: int, where: int | None) -> bool:
-    """Whether batched_tma_mn.cu is ahead of f32_best for operands that are both MN-major, at 128 and 256 a side."""
-    return max(m, n) <= 2 * _TILE and _full_tiles(m, n, k) and not device.why_not(table.MN_TILES[0], where)
 
 
 def _rungs(types: str, m: int, n: int, k: int, count: int) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 Both times are those of waves of tiles, or of the bytes of the operands, whichever is longer. What cuBLAS chooses is not
 known, so it is taken for the best of nine tiles, each with and without a split along k. The constants were fitted to
-times that benchmarks/gemm_shapes.py recorded (benchmarks/results/gemm_random_h200.json, which holds the errors of both
-estimates, gemm_random8_h200.json and gemm_random64_h200.json).
+times that benchmarks/gemm_shapes.py recorded (gemm_random, gemm_random8, gemm_random64, gemm_holdout and
+gemm_holdout11_h200.json in benchmarks/results). Those of fitted.py, for 16-bit operands that need no copies and for few
+rows or columns (narrow_estimates.py), are written by benchmarks/fit_estimates.py.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
+from math import exp, log
 from typing import NamedTuple
 
+from pysimd.backends.cuda import fitted, narrow_estimates
 from pysimd.backends.cuda.ladder import schedule, tensor
-from pysimd.gpu_kernels import ladder_table
+from pysimd.gpu_kernels import ladder_table, table
 
 PROCESSORS = 132
 """Multiprocessors of the device that the model is of."""
@@ -64,14 +67,17 @@ class Library(NamedTuple):
 
 
 CUBLAS_F32 = Library(4, 5.1, 2.0e6, 3.3, 54e6, (0.893, 0.837, 0.958, 0.797, 0.8, 0.789, 0.863, 0.718, 0.268))
-_CUBLAS_ODD = Library(2, 11.2, 2.04e6, 6.2, 800e6, (0.249, 0.255, 0.286, 0.195, 0.2, 0.206, 0.189, 0.163, 0.181))
-_CUBLAS_EVEN = _CUBLAS_ODD._replace(launch_us=8.4)
+_CUBLAS_ODD = Library(2, 3.32, 1.25e6, 1.53, 463e6, (0.191, 0.326, 0.326, 0.125, 0.066, 0.017, 0.017, 0.024, 0.062))
+_CUBLAS_EVEN = Library(2, 8.4, 2.04e6, 6.2, 800e6, (0.249, 0.255, 0.286, 0.195, 0.2, 0.206, 0.189, 0.163, 0.181))
 """Of 16-bit operands whose rows do not all start at multiples of 16 bytes, which the tensor memory accelerator cannot
-read; cuBLAS then takes kernels of a third of the speed, and the rung copies them first."""
+read: those that have rows at odd elements, and others. cuBLAS then takes kernels of a third of the speed, and the rung
+copies them first. Three quarters of the odd ones took longer than this says."""
 
 LEAST_MN = 48
 LEAST_MACS = {"f32": 1 << 26, "f16": 1 << 27, "bf16f32": 1 << 27}
-"""Rows and columns, and multiply-adds, from which on the estimates hold."""
+LEAST_ODD_MN = 33
+"""Rows and columns, and multiply-adds, from which on the estimates hold; rows and columns of 16-bit operands with rows
+at odd elements, where they hold for any multiply-adds."""
 
 _ALIGNED = 8
 _LINE = 64
@@ -89,24 +95,86 @@ _SKINNY_BLOCKS, _SKINNY_LEAST_BLOCKS, _SKINNY_LEAST_K = 48, 32, 256
 
 
 @lru_cache(4096)
+def takes_narrow(types: str, m: int, n: int, k: int) -> bool:
+    """Whether narrow.cu is estimated to be faster than cuBLAS for a row-major product that skinny_gemm.cuh does not
+    take; for int8, in place of dp4a and of packed operands, always."""
+    # Tried: int8 with 17 to 64 rows in launches for 16 rows each, 35.5 us for 17 x 4096 x 4096 (i8_wgmma 30.0) and 74.4
+    # for 64 rows (27.3).
+    if types == "i8i32":
+        return min(m, n) <= table.NARROW_SHORT[types][-1] and k <= narrow_estimates.MOST_K
+    if not narrow_estimates.holds(types, m, n, k) or (types != "f32" and _takes_skinny(m, n, k)):
+        return False
+    return narrow_estimates.takes(types, m, n, k)
+
+
+@lru_cache(4096)
 def takes(types: str, m: int, n: int, k: int) -> bool:
     """Whether the best rung of these types is estimated to be as fast as cuBLAS for a row-major product."""
     if types != "f32" and _takes_skinny(m, n, k):
         return True
-    if min(m, n) < LEAST_MN:
-        return False
-    if types == "f32" and _whole_vectors(m, n, k):
+    if types == "f32" and min(m, n) >= LEAST_MN and _whole_vectors(m, n, k):
         return True
-    if m * n * k < LEAST_MACS[types]:
+    if is_aligned(types, m, n, k):
+        return _takes_aligned(m, n, k)
+    if not holds(types, m, n, k):
         return False
     if types == "f32":
         return f32_us(m, n, k) <= CUBLAS_F32.us(m, n, k)
     if n % _ALIGNED or k % _ALIGNED:
         return _MARGIN * unaligned_us(m, n, k) <= cublas_unaligned_us(m, n, k)
-    # At the power limit both are as fast, and the rung measured 0.99 to 1.05 times cuBLAS; short products 1.04 to 1.4,
-    # as consecutive launches of the rung overlap; others 0.5 to 1.1 times.
-    whole_lines = not (n % _LINE or k % _LINE)
-    return whole_lines and (m * n * k >= _POWER_LIMITED or _tensor_choice(m, n, k, skinny=False).us <= _SHORT_US)
+    return False
+
+
+LEAST_ALIGNED_MN, LEAST_ALIGNED_K, ALIGNED_MARGIN = 33, 64, 1.1
+"""Rows and columns, and k, from which on 16-bit operands that need no copies are estimated; by how much the rung has to
+be ahead."""
+
+
+def is_aligned(types: str, m: int, n: int, k: int) -> bool:
+    """Whether a product is of 16-bit operands that need no copies, and large enough to be estimated."""
+    return types != "f32" and not (n % _ALIGNED or k % _ALIGNED) and min(m, n) >= LEAST_ALIGNED_MN
+
+
+def _takes_aligned(m: int, n: int, k: int) -> bool:
+    """At the power limit both are as fast, and the rung measured 0.99 to 1.05 times cuBLAS where rows are lines; short
+    products 1.04 to 1.4, as consecutive launches of the rung overlap."""
+    if k < LEAST_ALIGNED_K:
+        return False
+    if aligned_case(m, n, k) == "lines" and (
+        m * n * k >= _POWER_LIMITED
+        or (holds("bf16f32", m, n, k) and _tensor_choice(m, n, k, skinny=False).us <= _SHORT_US)
+    ):
+        return True
+    weights = fitted.ALIGNED[aligned_case(m, n, k)]
+    return exp(sum(x * y for x, y in zip(weights, aligned_features(m, n, k), strict=True))) >= ALIGNED_MARGIN
+
+
+def aligned_case(m: int, n: int, k: int) -> str:
+    """Whether the rows of both operands are whole lines of L2, or vectors."""
+    return "vectors" if n % _LINE or k % _LINE else "lines"
+
+
+def aligned_features(m: int, n: int, k: int) -> tuple[float, ...]:
+    """What the logarithm of the time of cuBLAS over that of the rung is a sum of."""
+    macs = m * n * k
+    return (
+        1.0,
+        log(_tensor_choice(m, n, k, skinny=False).us),
+        log(1 + macs / 1e9),
+        log(1 + macs / 3e7),
+        log(1 + k / 512),
+        log(1 + m / 256),
+        log(1 + n / 256),
+        log(1 + (m * k + k * n + m * n) / 4e6),
+        float(min(m, n) < 64),
+    )
+
+
+def holds(types: str, m: int, n: int, k: int) -> bool:
+    """Whether the estimates of the rung and of cuBLAS beside it hold."""
+    if types != "f32" and (n % 2 or k % 2):
+        return min(m, n) >= LEAST_ODD_MN
+    return min(m, n) >= LEAST_MN and m * n * k >= LEAST_MACS[types]
 
 
 def _takes_skinny(m: int, n: int, k: int) -> bool:
@@ -129,6 +197,11 @@ def _whole_vectors(m: int, n: int, k: int) -> bool:
     return not (n % 4 or k % 4) and ((less >= 512 and k >= 256) or (more <= 512 and k >= 4096))
 
 
+_MANY_PANELS, _APART = 1000, 1.5
+"""Where rows of B are copied by 4 bytes and every tile is split along a k of so many panels, blocks read rows that are
+far apart: four of six such products took 1.25 to 1.55 times as long as others, and nothing tells which."""
+
+
 def f32_us(m: int, n: int, k: int) -> float:
     """Estimated time of ``f32_best``: that of its schedule, or of copies of 4 bytes where n is no multiple of 4, and
     edge tiles whose rows are not stored in vectors."""
@@ -140,6 +213,8 @@ def f32_us(m: int, n: int, k: int) -> float:
     stored = waves * block.bm * block.bn * 1e-4
     copied = 4.05 * words * (n % 4 != 0) + 0.03 * words * (k % 4 != 0)
     multiplied = 0.89 * (choice.cycles / _CYCLES_PER_US - 3.4)
+    if n % 4 and choice.panels >= _MANY_PANELS and choice.split_tiles == choice.tiles:
+        multiplied *= _APART
     moved = (m * k + k * n + m * n) / 1e6
     return 2.5 + max(moved, max(multiplied, copied) + (4.8 * (n % 4 != 0) + 1.4) * stored)
 

@@ -7,7 +7,9 @@ them in memory and on disk.
 
 from __future__ import annotations
 
-from pysimd.backends.cuda import batched_tma, device, library, tiles
+from collections.abc import Callable
+
+from pysimd.backends.cuda import batched_tma, device, library, narrow, tiles
 from pysimd.backends.cuda.dispatch import F32_BEST, Choice, Way, choose
 from pysimd.backends.cuda.instances import Instances
 from pysimd.backends.cuda.ladder import rungs as ladder
@@ -60,12 +62,12 @@ class Cuda(Gpu):
         choice = self._chosen(product)
         if choice.way is Way.BATCHED_TMA and not batched_tma.reads(product):
             choice = self._chosen(product, read=False)
-        elif choice == F32_BEST and product.count > 1 and batched_tma.mn_major(product):
-            choice = self._chosen(product, mn_major=True)
         if choice.way in (Way.BATCHED, Way.BATCHED_MMA):
             return self._batched_work(product, mma=choice.way is Way.BATCHED_MMA)
         if choice.way is Way.BATCHED_TMA:
             return batched_tma.work(product, batched_tma.tile(*product.sizes, 0))
+        if choice.way is Way.NARROW:
+            return narrow.work(product, _instance())
         if choice.way is Way.RUNG:
             return ladder.work(self._named(self.rungs(), choice), product)
         if choice.way is Way.TILES:
@@ -110,8 +112,7 @@ class Cuda(Gpu):
         call_operands = CallOperands(*arrays)
         made = batched.instance(product.types, call_operands, mma=mma)
         shared = batched.dynamic_shared_bytes(made)
-        instance = INSTANCES.now if memory.capturing() else INSTANCES.get  # a graph keeps what it is given
-        function = instance(made.source, made.entry, shared, device)
+        function = _instance()(made.source, made.entry, shared, device)
         if function is not None:
             return tile_work(batched.launches(call_operands, made, function), arrays, shared)
         if mma:
@@ -137,7 +138,12 @@ def _on_this_device(thing: MicroKernel | Rung):
 
 
 INSTANCES = Instances(tiles.function_with_shared_memory)
-"""Of batched.cu and batched_mma.cu, compiled in the background."""
+"""Of batched.cu, batched_mma.cu and narrow.cu, compiled in the background."""
+
+
+def _instance() -> Callable:
+    """How an instance is asked for: a graph keeps what it is given."""
+    return INSTANCES.now if memory.capturing() else INSTANCES.get
 
 
 def _plain(product: Product) -> bool:

@@ -1,8 +1,8 @@
-"""Instances of batched.cu and batched_mma.cu, each compiled for one shape in the background: a call does not wait for
+"""Instances of batched.cu, batched_mma.cu and narrow.cu, which are compiled in the background: a call does not wait for
 the compiler.
 
-A shape seen for the first time is computed by batched_any.cu, or by wmma.cu. If it comes again, a thread compiles the
-instance for it, which is taken from then on; both give the same bits.
+A shape seen for the first time is computed by batched_any.cu, wmma.cu or narrow_any.cu. If its instance is asked for
+again, a thread compiles it, and it is taken from then on; both give the same bits.
 """
 
 from __future__ import annotations

@@ -52,27 +52,20 @@ def _function(
     narrow: bool = False,
 ):
     """The compiled kernel of a template instance, as CuPy launches it; ``device`` is the current one."""
-    kernel = _kernel(name, layout_a, layout_b, device, block, fused_fixup, narrow).kernel
+    row = ladder_table.BY_NAME[name]
+    entry = ladder_table.entry(row, layout_a, layout_b, block, fused_fixup, narrow)
+    shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
+    kernel = _kernel(row.source, entry, shared, device).kernel
     waits = isinstance(block, ladder_table.TensorBlock) and (block.persistent or block.skinny)
     return DependentKernel(kernel) if waits else kernel
 
 
 @cache
-def _kernel(
-    name: str,
-    layout_a: str,
-    layout_b: str,
-    device: int,
-    block: ladder_table.Block | ladder_table.TensorBlock | None = None,
-    fused_fixup: bool = False,
-    narrow: bool = False,
-):
-    row = ladder_table.BY_NAME[name]
-    entry = ladder_table.entry(row, layout_a, layout_b, block, fused_fixup, narrow)
-    kernel = _compiled(row.source, entry, device)
-    shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
-    if shared:
-        kernel.max_dynamic_shared_size_bytes = shared
+def _kernel(source: str, entry: str, shared_bytes: int, device: int):
+    """A compiled instance that may have so much dynamic shared memory."""
+    kernel = _compiled(source, entry, device)
+    if shared_bytes:
+        kernel.max_dynamic_shared_size_bytes = shared_bytes
     return kernel
 
 
@@ -111,9 +104,9 @@ def resources(rung: Rung) -> Resources:
     """Of the instance for row-major, aligned operands, compiled for the current device."""
     row, device = ladder_table.BY_NAME[rung.name], current_device()
     layouts, block = ladder_table.row_major(row), next(iter(_blocks(row, device)), None)
-    kernel = _kernel(rung.name, *layouts, device, *([block] if block else []))
-    shared = kernel.shared_size_bytes + ladder_table.dynamic_shared_bytes(row, *layouts, block)
-    return Resources(kernel.num_regs, shared, kernel.local_size_bytes)
+    shared = ladder_table.dynamic_shared_bytes(row, *layouts, block)
+    kernel = _kernel(row.source, ladder_table.entry(row, *layouts, block), shared, device)
+    return Resources(kernel.num_regs, kernel.shared_size_bytes + shared, kernel.local_size_bytes)
 
 
 def work(rung: Rung, product: Product) -> Work | ArrayWork:
@@ -121,8 +114,28 @@ def work(rung: Rung, product: Product) -> Work | ArrayWork:
     return gpu_rungs.work(partial(_work, ladder_table.BY_NAME[rung.name]), product)
 
 
+class _Gemm(NamedTuple):
+    """Products of one shape, with operands in one layout, that a rung computes by the same launches.
+
+    Attributes:
+        row: the rung.
+        m, n, k: of each product.
+        layouts: of A and B (gemm.cuh).
+        products: how many.
+        argument: the Gemm that kernels read.
+    """
+
+    row: ladder_table.Rung
+    m: int
+    n: int
+    k: int
+    layouts: tuple[str, str]
+    products: int
+    argument: Argument
+
+
 class _Part(NamedTuple):
-    """The launches of one Gemm, and the scratch memory and the counter that they need."""
+    """The launches of one ``_Gemm``, and the scratch memory and the counter that they need."""
 
     launches: list[KernelLaunch]
     scratch_bytes: int = 0
@@ -144,7 +157,7 @@ def _work(row: ladder_table.Rung, product: Product) -> Work:
     parts = []
     for layout_a, layout_b, count, fields in gemm_launches.launches(row, *arrays, product.alpha, product.beta):
         layouts = ladder_table.row_major(row) if row.loads_by_tma else (layout_a, layout_b)
-        parts.append(launch(row, *shape, *layouts, count, operands_argument(fields, arrays, order)))
+        parts.append(launch(_Gemm(row, *shape, layouts, count, operands_argument(fields, arrays, order))))
     plan = KernelPlan(
         [launch for part in parts for launch in part.launches],
         max((part.scratch_bytes for part in parts), default=0),
@@ -170,23 +183,20 @@ def _loadable(row: ladder_table.Rung, a, b, c0, c):
     )
 
 
-def _plain(
-    row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int, gemm: Argument
-) -> _Part:
-    """One block a tile. So for the others: the launches of ``products`` products of a Gemm."""
-    function = _function(row.name, layout_a, layout_b, current_device())
-    grid = (products * gemm_launches.tiles(row, m, n),)
-    shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b)
-    return _Part([KernelLaunch(function, grid, (row.threads,), (gemm,), shared)])
+def _plain(gemm: _Gemm) -> _Part:
+    """One block a tile."""
+    row = gemm.row
+    function = _function(row.name, *gemm.layouts, current_device())
+    grid = (gemm.products * gemm_launches.tiles(row, gemm.m, gemm.n),)
+    shared = ladder_table.dynamic_shared_bytes(row, *gemm.layouts)
+    return _Part([KernelLaunch(function, grid, (row.threads,), (gemm.argument,), shared)])
 
 
-def _packed(
-    row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int, gemm: Argument
-) -> _Part:
+def _packed(gemm: _Gemm) -> _Part:
     """The same of K-major operands; launches before that one pack others."""
-    copies, scratch, gemm = tensor.packed(row, (layout_a, layout_b), products, gemm)
-    part = _plain(row, m, n, k, layout_a, layout_b, products, gemm)
-    return _Part([*_copy_launches(row, copies), *part.launches], scratch)
+    copies, scratch, argument = tensor.packed(gemm.row, gemm.layouts, gemm.products, gemm.argument)
+    part = _plain(gemm._replace(argument=argument))
+    return _Part([*_copy_launches(gemm.row, copies), *part.launches], scratch)
 
 
 def _copy_launches(row: ladder_table.Rung, copies: list[tuple[str, tensor.Packed]]) -> list[KernelLaunch]:
@@ -203,81 +213,60 @@ _PRODUCERS = 128
 """Producer threads of a block of warp_specialized.cuh."""
 
 
-def _persistent(
-    row: ladder_table.Rung, m: int, n: int, k: int, layout_a: str, layout_b: str, products: int, gemm: Argument
-) -> _Part:
+def _persistent(gemm: _Gemm) -> _Part:
     """A grid of as many persistent blocks as the device runs at a time. Where tiles are split along k, a second launch
     adds the partial tiles, or the blocks do."""
+    row, m, n, k, layouts, products, argument = gemm
     device = current_device()
     group = {"f32": 1, "f16": 2, "i8i32": 4}[row.types]
     blocks = _blocks(row, device)
-    rates = ladder_table.rates(row, blocks, layout_a, layout_b)
+    rates = ladder_table.rates(row, blocks, *layouts)
     choice = schedule.choose(row, blocks, products, m, n, k, group, multiprocessors(device), rates)
     block, area = choice.block, choice.block.bm * choice.block.bn
-    function = _function(row.name, layout_a, layout_b, device, block, choice.fused_fixup)
-    shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
-    maps = tensor.maps_along_rows(block, row.bk, products, gemm) if row.loads_by_tma else ()
+    function = _function(row.name, *layouts, device, block, choice.fused_fixup)
+    shared = ladder_table.dynamic_shared_bytes(row, *layouts, block)
+    maps = tensor.maps_along_rows(block, row.bk, products, argument) if row.loads_by_tma else ()
     slots = (*([Slot(0, SCRATCH)] if choice.split_tiles else []), *([Slot(1, COUNTER)] if choice.fused_fixup else []))
     fields = Argument(schedule.schedule(row.types, choice).view(np.int64), slots)
     threads = (row.threads + _PRODUCERS,)
-    launches = [KernelLaunch(function, (choice.grid,), threads, (gemm, fields, *maps), shared, choice.fused_fixup)]
+    launches = [KernelLaunch(function, (choice.grid,), threads, (argument, fields, *maps), shared, choice.fused_fixup)]
     if not choice.split_tiles:
         return _Part(launches)
     if not choice.fused_fixup:
         add = _fixup_function(row.name, block, device)
-        launches.append(KernelLaunch(add, (choice.split_tiles * area // 1024,), (256,), (gemm, fields)))
+        launches.append(KernelLaunch(add, (choice.split_tiles * area // 1024,), (256,), (argument, fields)))
     return _Part(launches, 4 * (choice.split_tiles + choice.grid) * area, choice.fused_fixup)
 
 
-def _tensor(
-    c_bytes: int,
-    row: ladder_table.Rung,
-    m: int,
-    n: int,
-    k: int,
-    layout_a: str,
-    layout_b: str,
-    products: int,
-    gemm: Argument,
-) -> _Part:
+def _tensor(c_bytes: int, gemm: _Gemm) -> _Part:
     """Blocks, or clusters of them, whose panels the tensor memory accelerator loads. Where a rung splits, packs or pads
     its operands, launches before that one write their parts or copies. ``c_bytes`` is the size of an element of C."""
+    row, m, n, k, layouts, products, argument = gemm
     device = current_device()
-    processors = multiprocessors(device)
-    choice = tensor.choose(row, m, n, k, products, processors, (layout_a, layout_b))
+    choice = tensor.choose(row, m, n, k, products, multiprocessors(device), layouts)
     block, narrow = choice.block, c_bytes == 2
-    function = _function(row.name, layout_a, layout_b, device, block, False, narrow)
-    shared = ladder_table.dynamic_shared_bytes(row, layout_a, layout_b, block)
-    packed, scratch, arguments = tensor.arguments(choice, row, (layout_a, layout_b), products, gemm, c_bytes)
+    function = _function(row.name, *layouts, device, block, False, narrow)
+    shared = ladder_table.dynamic_shared_bytes(row, *layouts, block)
+    packed, scratch, arguments = tensor.arguments(choice, row, layouts, products, argument, c_bytes)
     launches = _copy_launches(row, packed)
     launches.append(KernelLaunch(function, (choice.grid,), (block.threads,), arguments, shared))
     return _Part(launches, scratch, choice.clusters > 1)
 
 
-def _by_remainders(
-    alpha: float,
-    beta: float,
-    row: ladder_table.Rung,
-    m: int,
-    n: int,
-    k: int,
-    layout_a: str,
-    layout_b: str,
-    products: int,
-    gemm: Argument,
-) -> _Part:
+def _by_remainders(alpha: float, beta: float, gemm: _Gemm) -> _Part:
     """For each product, and each part of a long k: exponents and remainders of both operands, the int8
     products as one batch, and C from their sums."""
+    row, m, n, k = gemm[:4]
     device, launches = current_device(), []
     most = 16 * multiprocessors(device)
     numbers = Argument(remainders.moduli(row.remainders).view(np.int64))
-    for part in remainders.parts(row, (layout_a, layout_b), products, gemm, alpha, beta):
+    for part in remainders.parts(row, gemm.layouts, gemm.products, gemm.argument, alpha, beta):
         for x in part.operands:
             exponents, split, _ = _remainder_functions(row.name, x.layout, device)
             rows = x.rows if x.layout == "K_MAJOR" else -(-x.rows // 32)
             launches.append(KernelLaunch(exponents, (min(rows, most),), (256,), (x.argument, numbers)))
             launches.append(KernelLaunch(split, (min(x.tiles, most),), (256,), (x.argument, numbers)))
-        launches += _tensor(4, row, m, n, part.k, "K_MAJOR", "K_MAJOR", row.remainders, part.gemm).launches
+        launches += _tensor(4, _Gemm(row, m, n, part.k, ("K_MAJOR", "K_MAJOR"), row.remainders, part.gemm)).launches
         join = _remainder_functions(row.name, "K_MAJOR", device)[2]
         launches.append(KernelLaunch(join, (min(m * -(-n // 256), most),), (256,), (part.joined, numbers)))
     return _Part(launches, remainders.Scratch(row.remainders, m, n, min(k, remainders.MOST_K)).nbytes)
