@@ -8,7 +8,7 @@ Neighbours of a virtual machine share the unit, so of a product the medians, the
 the ratio to each peer are recorded; of small products the best.
 
 ``OMP_NUM_THREADS=1 taskset -c 3 python benchmarks/amx.py --out benchmarks/results/amx_intel.json``
-and after it ``python benchmarks/amx.py --threads 16 --out benchmarks/results/amx_threads_intel.json``
+and after it ``taskset -c 0-11 python benchmarks/amx.py --threads 12 --out benchmarks/results/amx_threads_intel.json``
 """
 
 from __future__ import annotations

@@ -6,6 +6,9 @@ between two events on the GPU. The error of cuBLAS shows that it computes float3
 thousand times as large, and outside the bound. For 16-bit operands cuBLAS is asked to accumulate in f32, with a C of
 f32 and with one of 16 bits. For int8 it is given a column-major B, which its tensor-core kernels need.
 
+``--rungs`` times some of them, with cuBLAS; with ``--into`` their rows replace those of an earlier record, whose others
+stay, cuBLAS's too: its rows are of the run of most rungs. Every row names its commit.
+
 ``--counters`` runs every rung once under Nsight Compute (``ncu``) instead, and records its counters, per multiply-add
 or as a share; ``--once RUNG ... --size N`` is what ncu is given. PYSIMD_COMMIT names the commit where git cannot.
 """
@@ -13,10 +16,12 @@ or as a share; ``--once RUNG ... --size N`` is what ncu is given. PYSIMD_COMMIT 
 from __future__ import annotations
 
 import csv
+import json
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import cupy
@@ -30,6 +35,8 @@ from pysimd.bench import cuda_ladder as ladder
 from pysimd.bench.data import random_array
 
 SIZES = (1024, 2048, 4096, 8192)
+
+KEYS = {"rows": ["types", "name", "size"]}
 
 COUNTERS = {
     "instructions": "smsp__inst_executed.sum",
@@ -90,11 +97,22 @@ def counters(size: int, types: Sequence[str]) -> list[dict[str, Any]]:
     return [{"name": name, "size": size, **found.get(name, {})} for name in names]
 
 
-def times(sizes: Sequence[int], seconds: float, types: Sequence[str]) -> dict[str, Any]:
-    rows, peaks = ladder.measure(sizes, seconds, record.progress, types)
+def times(sizes: Sequence[int], seconds: float, types: Sequence[str], names: Sequence[str] | None) -> dict[str, Any]:
+    rows, peaks = ladder.measure(sizes, seconds, record.progress, types, names=names)
     for row in rows:
         record.progress(f"{row.size:6} {row.name:18} {row.tflops:7.2f} {row.percent_of_cublas:6.1f} %")
     return {"clocks_after": clocks(), "peak_tflops": peaks, "rows": [asdict(row) for row in rows]}
+
+
+def into(old: dict[str, Any], new: dict[str, Any], some: bool) -> dict[str, Any]:
+    """The record in which new rows have taken the place of old ones; where only ``some`` rungs were timed, not cuBLAS's
+    that it has, and not its peaks."""
+    if some:
+        had = {tuple(row[x] for x in KEYS["rows"]) for row in old["rows"]}
+        rows = [row for row in new["rows"] if row["number"] or tuple(row[x] for x in KEYS["rows"]) not in had]
+        new = new | {"rows": rows}
+    peaks = [old["peak_tflops"], new["peak_tflops"]]
+    return record.merged(old, new, KEYS) | {"peak_tflops": (peaks[1] | peaks[0]) if some else (peaks[0] | peaks[1])}
 
 
 def main() -> None:
@@ -103,6 +121,8 @@ def main() -> None:
     types = ",".join(ladder.TYPES)
     parser.add_argument("--types", type=lambda text: text.split(","), default=["f32"], help=f"{types} (f32)")
     parser.add_argument("--seconds", type=float, default=0.3, help="for each rung at each size (%(default)s)")
+    parser.add_argument("--rungs", nargs="+", metavar="RUNG", help="of these families (all)")
+    parser.add_argument("--into", type=Path, metavar="FILE.json", help="an earlier record, whose other rows stay")
     parser.add_argument("--counters", action="store_true", help="what the hardware counts, instead of times")
     parser.add_argument("--once", metavar="RUNG", nargs="+", help="run these rungs once, for a profiler")
     parser.add_argument("--size", type=int, default=2048, help="of --counters and --once (%(default)s)")
@@ -111,11 +131,14 @@ def main() -> None:
     if options.once:
         once(options.once, options.size)
         return
+    found = {"machine": record.gpu()}
     if options.counters:
-        sections = {"counters": counters(options.size, options.types)}
+        found |= {"counters": counters(options.size, options.types)}
     else:
-        sections = times(options.sizes, options.seconds, options.types)
-    record.write(record.gpu(), options.out, **sections)
+        found |= times(options.sizes, options.seconds, options.types, options.rungs)
+    if options.into:
+        found = into(json.loads(options.into.read_text()), found, bool(options.rungs))
+    record.write(**{"out": options.out, **{name: x for name, x in found.items() if name != "schema_version"}})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""What recorded figures need: the machine that they belong to, JSON files, and the Markdown tables made of them."""
+"""What recorded figures need: the machine that they belong to, JSON files, and the Markdown tables made of them.
+
+A record names the commit that it was measured at. Some of these are not in the history: docs/reliability.md, "Records",
+says in which commits their changes are.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
 """Make the figures of docs/ladder*.md and the charts from recorded results: ``python benchmarks/render_ladder.py``.
 
 Reads ladder_h200.json and ladder_counters_h200.json in benchmarks/results (made by ``python benchmarks/ladder.py
---types f32,f16f32,bf16f32 --out ...`` and the same with ``--counters``), ladder_i8_h200.json (``--types i8i32``) and
-emulated_gemm_h200.json (``emulated_gemm.py``);
-writes ladder_h200.svg there, and in docs/ladder.md and docs/ladder_tensor_cores.md the text between markers such as
-``bench:begin`` and ``bench:end`` and that between ``rung:NAME`` and ``/rung``, of the rungs that were recorded. Rungs
-that the ladder no longer has are left out.
+--types f32,f16f32,bf16f32,f64 --out ...`` and the same with ``--counters``), ladder_i8_h200.json (``--types i8i32``)
+and emulated_gemm_h200.json (``emulated_gemm.py``); writes ladder_h200.svg there, and in docs/ladder.md and
+docs/ladder_tensor_cores.md the text between markers such as ``bench:begin`` and ``bench:end`` and that between
+``rung:NAME`` and ``/rung``, of the rungs that were recorded. Rungs that the ladder no longer has are left out.
 """
 
 from __future__ import annotations
@@ -37,6 +36,7 @@ OPERANDS = {
     "f32": "float32",
     "f16f32": "float16 operands, float32 accumulators",
     "bf16f32": "bfloat16 operands, float32 accumulators",
+    "f64": "float64",
     "i8i32": "int8 operands, int32 accumulators, row-major; cuBLAS with a column-major B",
 }
 
@@ -69,6 +69,19 @@ def family(document, types: str) -> list[str]:
     return [f"{OPERANDS[types]}.{said}", "", *record.table(headers, lines), ""]
 
 
+def earlier(document) -> str:
+    """Which rows were recorded at which commit before the last: other rungs were timed again since."""
+    last, found = document["machine"]["commit"], {}
+    for row in document["rows"]:
+        if row.get("commit", last) != last:
+            found.setdefault(row["commit"], {})[
+                f"`{row['name']}`" if row["number"] else f"{row['name']} ({row['types']})"
+            ] = 1
+    return "".join(
+        f" Rows of commit {commit}, with the percentage of that run: {', '.join(x)}." for commit, x in found.items()
+    )
+
+
 def overview(document, counters: dict[str, Any]) -> str:
     counted = f"commit {counters['machine']['commit']}"
     machine, rows = document["machine"], document["rows"]
@@ -80,7 +93,8 @@ def overview(document, counters: dict[str, Any]) -> str:
             f"{machine['device']}, CUDA {record.cuda_version(machine)}, "
             f"NVRTC {'.'.join(map(str, machine['nvrtc']))}, CuPy {machine['cupy']}, cuBLAS {machine['cublas']} without "
             f"TF32; {machine['date']}, commit {machine['commit']}. TFLOP/s, m = n = k, medians of one run; the "
-            f"percentage is that at {max(row['size'] for row in rows)}. {held}. Counters below are of {counted}.",
+            f"percentage is that at {max(row['size'] for row in rows)}. {held}. Counters below are of {counted}."
+            f"{earlier(document)}",
             "",
             *itertools.chain(*families),
             *(f"![the ladder, {types}](../benchmarks/results/{name})\n" for types, name in CHARTS.items()),

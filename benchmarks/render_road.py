@@ -93,16 +93,29 @@ def gpu_first_calls(document: dict[str, Any]) -> list[str]:
     return record.table(headers, lines)
 
 
+def _commit(document: dict[str, Any], section: str) -> str:
+    """That a section was measured at, and those of the rows that were added to it."""
+    commits: dict[str, list[str]] = {}
+    for row in document[section]:
+        commits.setdefault(row.get("commit", document["machine"]["commit"]), []).append(
+            row.get("calls", row.get("call"))
+        )
+    first, *added = commits
+    return first + "".join(f" ({', '.join(commits[x])}: commit {x})" for x in added)
+
+
 def gpu(document: dict[str, Any]) -> str:
     """The tables of the GPU."""
     found = document["machine"]
     worst = min(document["rows"], key=lambda row: row["peer_us"] / row["pysimd_us"])
     said = (
         f"{found['device']}, CUDA {record.cuda_version(found)}, CuPy {found['cupy']}, cuBLAS {found['cublas']}, "
-        f"PyTorch {found['torch']}; {found['date']}, commit {found['commit']}. The worst ratio is "
+        f"PyTorch {found['torch']}; {found['date']}, commit {_commit(document, 'rows')}. The worst ratio is "
         f"{worst['peer_us'] / worst['pysimd_us']:.2f}: `{worst['call']}` on arrays of {worst['library']}."
     )
-    return "\n".join([said, "", *gpu_calls(document), "", *gpu_first_calls(document)])
+    commit = _commit(document, "first")
+    of_first = [] if commit == _commit(document, "rows") else [f"First calls, commit {commit}:", ""]
+    return "\n".join([said, "", *gpu_calls(document), "", *of_first, *gpu_first_calls(document)])
 
 
 def rendered(page: str) -> str:

@@ -7,17 +7,21 @@ call of a shape.
                 ``cold`` with an empty kernel cache, so that code is compiled; ``new`` shapes after that; the worst and
                 the median; ``later`` is the worst of their second to fifth call
 
-``python benchmarks/road_gpu.py --out benchmarks/results/road_gpu_h200.json``
+``python benchmarks/road_gpu.py --out benchmarks/results/road_gpu_h200.json``; with ``--sections`` one of them, and with
+``--into`` the other stays from an earlier record and names its commit.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from statistics import median
+from typing import Any
 
 os.environ["CUPY_CACHE_DIR"] = tempfile.mkdtemp(prefix="pysimd-road-")  # before CuPy is imported: an empty cache
 
@@ -28,6 +32,7 @@ import render_road
 
 import pysimd
 from pysimd import dtypes
+from pysimd.backends.cuda import dispatch
 from pysimd.backends.cuda.implementation import INSTANCES
 from pysimd.bench.data import random_array
 
@@ -198,6 +203,17 @@ def new_shapes(types: str, count: int, low: int, high: int, high_k: int, batch: 
     return cases
 
 
+def new_narrow_shapes(types: str, count: int, seed: int) -> list[Callable]:
+    """Products of few rows or columns that were not seen, and that narrow.cu computes."""
+    rng, cases = np.random.default_rng(seed), []
+    while len(cases) < count:
+        short, long, k = int(rng.integers(2, 17)), int(rng.integers(200, 3000)), int(rng.integers(1000, 5000))
+        m, n = (short, long) if rng.integers(2) else (long, short)
+        if dispatch.choose(types, m, n, k, 1).way is dispatch.Way.NARROW:
+            cases.append(partial(pysimd.matmul, *arrays((m, k), (k, n), types=types)))
+    return cases
+
+
 def first_calls() -> list[dict]:
     """Before anything else of this process."""
     cupy.matmul(*arrays((8, 8), (8, 8)))  # the context, the pool and cuBLAS
@@ -207,6 +223,9 @@ def first_calls() -> list[dict]:
         rows.append(first(f"{types}, small, cold", new_shapes(types, 1, 3, 3, 3, 100, 0)))
     for types in ("f32", "f64", "f16", "i8i32"):
         rows.append(first(f"{types}, small, new", new_shapes(types, 20, 1, 32, 64, 100, 1)))
+    for types in ("f32", "i8i32"):
+        rows.append(first(f"{types}, few rows, cold", new_narrow_shapes(types, 1, 4)))
+        rows.append(first(f"{types}, few rows, new", new_narrow_shapes(types, 20, 5)))
     rows.append(first("f32, cuBLAS, new", new_shapes("f32", 20, 33, 500, 500, 1, 2)))
     a, b = arrays((64, 8192), (8192, 64))
     rows.append(first("f32, split along k, cold", [partial(pysimd.matmul, a, b)]))
@@ -219,17 +238,28 @@ def first_calls() -> list[dict]:
     return rows
 
 
+def all_calls() -> list[dict]:
+    """CuPy's arrays and, where torch is installed, its tensors."""
+    return measured("cupy", of_cupy()) + (measured("torch", of_torch()) if torch is not None else [])
+
+
+SECTIONS = {"first": first_calls, "rows": all_calls}
+
+
 def main() -> None:
     parser = record.parser(__doc__)
+    parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=list(SECTIONS), metavar="SECTION")
+    parser.add_argument("--into", type=Path, metavar="FILE.json", help="an earlier record, whose other section stays")
     options = parser.parse_args()
     record.need_cuda(parser)
-    document = {"first": first_calls(), "rows": measured("cupy", of_cupy())}
-    machine = record.gpu()
-    if torch is not None:
-        document["rows"] += measured("torch", of_torch())
-        machine["torch"] = torch.__version__
-    record.progress("\n".join(["", *render_road.gpu_calls(document), "", *render_road.gpu_first_calls(document)]))
-    record.write(machine, options.out, **document)
+    found: dict[str, Any] = {name: SECTIONS[name]() for name in SECTIONS if name in options.sections}
+    found["machine"] = record.gpu() | ({} if torch is None else {"torch": torch.__version__})
+    if options.into:
+        found = record.merged(json.loads(options.into.read_text()), found)
+    for name, lines in (("rows", render_road.gpu_calls), ("first", render_road.gpu_first_calls)):
+        if name in found:
+            record.progress("\n".join(["", *lines(found)]))
+    record.write(**{"out": options.out, **{name: x for name, x in found.items() if name != "schema_version"}})
 
 
 if __name__ == "__main__":

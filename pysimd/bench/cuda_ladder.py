@@ -109,6 +109,7 @@ def measure(
     say: Callable[[str], Any],
     types: Sequence[str] = ("f32",),
     backend: str = "cuda",
+    names: Sequence[str] | None = None,
 ) -> tuple[list[Row], dict[str, float | None]]:
     """Rows of every rung of these families and of cuBLAS at every size, and the peaks of the families in TFLOP/s.
 
@@ -118,6 +119,7 @@ def measure(
         say: called with lines of progress.
         types: any of f32, f16f32, bf16f32, i8i32, f64; on HIP f32.
         backend: ``cuda`` or ``hip``.
+        names: of the rungs; without them all.
 
     Raises:
         OptionError: another family.
@@ -135,6 +137,7 @@ def measure(
         if peaks[family]:
             say(f"peak, {family}: {peaks[family]:.1f} TFLOP/s")
         rungs = [rung for rung in registry.rungs(backend) if rung.available and rung.types == family]
+        rungs = [rung for rung in rungs if names is None or rung.name in names]
         for i, size in enumerate(sizes, 1):
             say(f"[{i}/{len(sizes)}] {size} x {size} x {size}, {family} ...")
             rows += _rows(rungs, family, size, at_size(rungs, family, size, seconds), peaks[family])

@@ -151,8 +151,8 @@ def load_work(memory: str, word: str) -> Work:
 
 
 def rates(works: Mapping[Key, Work]) -> dict[Key, float]:
-    """10^9 operations or bytes per second of each, their launches interleaved."""
-    clock = timing.CudaEvents()
+    """10^9 operations or bytes per second of each, their launches interleaved; the host's time is not in them."""
+    clock = timing.QueuedCudaEvents()
     timers = {key: functools.partial(clock.ns, timing.repeated(work.launch), 1) for key, work in works.items()}
     samples = timing.interleaved(timers, ROUNDS + 1)
     return {key: work.amount / median(samples[key][1:]) for key, work in works.items()}

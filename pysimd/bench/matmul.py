@@ -10,7 +10,7 @@ import numpy as np
 
 from pysimd import dtypes, products
 from pysimd.backends.cpu.implementation import CPU
-from pysimd.backends.cuda.implementation import CUDA
+from pysimd.backends.cuda.implementation import CUDA, INSTANCES
 from pysimd.bench import timing
 from pysimd.bench.data import random_array
 from pysimd.bench.verify import verify
@@ -148,6 +148,9 @@ def against_cublas(types: str, size: int, batch: int, *, seconds: float = 0.3, s
     a, b = (cupy.asarray(x) for x in on_host)
     out, cublas_out = (cupy.zeros((batch, size, size), dtypes.dtype_of(family.c)) for _ in range(2))
     ours = partial(products.matmul, a, b, out=out)
+    for _ in range(2):  # the second call has its instance compiled
+        ours()
+    INSTANCES.wait()
     ours()
     holds = verify(types, *(x[_CHECKED] for x in on_host), None, cupy.asnumpy(out[_CHECKED])).holds
     runs = {"pysimd": timing.repeated(ours)}

@@ -8,7 +8,7 @@ import pytest
 
 import pysimd
 from pysimd import dtypes
-from pysimd.bench import blas, cpu_ladder, timing
+from pysimd.bench import blas, cpu_ladder, matmul, timing
 from pysimd.bench.calls import timed_call
 from pysimd.bench.data import page_aligned, random_array, random_bytes, random_operands
 from pysimd.bench.verify import verify
@@ -59,6 +59,24 @@ def test_cycled_runs_go_on_where_they_ended():
     run(2)
     run(2)
     assert called == [0, 1, 2, 0]
+
+
+def test_small_batches_on_a_gpu_are_timed_when_their_instance_is_compiled(monkeypatch):
+    """It is asked for by the second call. With a stand-in for CuPy."""
+    events = []
+    cupy = SimpleNamespace(asarray=np.asarray, zeros=np.zeros, asnumpy=np.asarray, matmul=np.matmul)
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setattr(matmul.products, "matmul", lambda a, b, out: events.append("call") or np.matmul(a, b, out=out))
+    monkeypatch.setattr(matmul, "INSTANCES", SimpleNamespace(wait=lambda: events.append("wait")))
+    monkeypatch.setattr(timing, "CudaEvents", lambda: None)
+
+    def times(runs, clock, *, seconds):
+        events.append("timed")
+        return {name: timing.Times(1.0, 1.0, 1) for name in runs}
+
+    monkeypatch.setattr(timing, "times", times)
+    assert matmul.against_cublas("f32", 4, 3).within_bound
+    assert events == ["call", "call", "wait", "call", "timed"]
 
 
 def test_run_gives_the_result_and_its_time(rng):

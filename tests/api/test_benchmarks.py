@@ -1,11 +1,15 @@
 """The scripts of benchmarks/: they start without a GPU, and the pages show what is recorded."""
 
 import importlib.util
+import itertools
 import json
 
+import numpy as np
 import pytest
 from benchmark_scripts import BENCHMARKS, importable
 from process import output_of
+
+from pysimd.backends.cuda import fitted, narrow_estimates
 
 RENDERERS = sorted(path.stem for path in BENCHMARKS.glob("render*.py"))
 SCRIPTS = sorted(
@@ -79,6 +83,63 @@ def test_sections_of_a_later_run_take_the_place_of_an_earlier_ones(scripts):
     assert record.merged(found, new, {"batched": ["types"]}) == found
     with pytest.raises(ValueError, match="two devices"):
         record.merged(old | {"machine": {"device": "y", "commit": "1"}}, new)
+
+
+def test_some_rungs_are_timed_again(scripts):
+    """cuBLAS and the peaks stay those of the run of all rungs, where it had them."""
+    pytest.importorskip("cupy")
+    ladder = scripts("ladder")
+
+    def row(name, rate, types="f32"):
+        return {
+            "types": types,
+            "name": name,
+            "size": 1024,
+            "number": None if name == "cuBLAS" else "S1",
+            "tflops": rate,
+        }
+
+    machine = {"device": "x", "commit": "1"}
+    old = {"machine": machine, "peak_tflops": {"f32": 60}, "rows": [row("naive", 3), row("smem", 8), row("cuBLAS", 50)]}
+    rows = [row("smem", 9), row("cuBLAS", 40), row("ozaki2_f64", 60, "f64"), row("cuBLAS", 55, "f64")]
+    new = {"machine": machine | {"commit": "2"}, "peak_tflops": {"f32": 59, "f64": None}, "rows": rows}
+    found = ladder.into(old, new, some=True)
+    assert [(x["name"], x["tflops"], x["commit"]) for x in found["rows"]] == [
+        ("naive", 3, "1"),
+        ("smem", 9, "2"),
+        ("cuBLAS", 50, "1"),
+        ("ozaki2_f64", 60, "2"),
+        ("cuBLAS", 55, "2"),
+    ]
+    assert found["peak_tflops"] == {"f32": 60, "f64": None}
+    whole = ladder.into(old, new, some=False)
+    assert [x["tflops"] for x in whole["rows"]] == [3, 9, 40, 60, 55]
+    assert whole["peak_tflops"] == {"f32": 59, "f64": None}
+
+
+def test_slow_products_are_named(scripts):
+    """Those below 0.95 times cuBLAS, the slowest first; not those of the batched kernels, which have no ratio."""
+    pytest.importorskip("cupy")
+    gemm_shapes = scripts("gemm_shapes")
+    rows = [
+        {"types": "f32", "m": 3, "n": 40, "k": 7, "taken": taken, "times_cublas": ratio}
+        for taken, ratio in (("narrow", 0.94), ("cublas", 1.0), ("f32_best", 0.5), ("batched", None), ("narrow", 0.95))
+    ]
+    assert gemm_shapes.below(rows) == ["f32 3 x 40 x 7 by f32_best: 0.500", "f32 3 x 40 x 7 by narrow: 0.940"]
+    assert gemm_shapes.summary(rows)["f32"]["below_0.95"] == 2
+
+
+def test_the_fit_computes_what_the_estimates_do(scripts):
+    """Of narrow.cu, with the constants that are in use."""
+    fit = scripts("fit_estimates")
+    shapes = itertools.product(("f32", "f16", "bf16f32"), (1, 6, 16), (40, 5000), (3, 200, 9000))
+    rows = [{"types": x, "m": m, "n": n, "k": k} for x, *mnk in shapes for m, n, k in (mnk, (mnk[1], mnk[0], mnk[2]))]
+    values = {}
+    for name in fit._START:
+        found = getattr(fitted, name)
+        values[name] = np.array([y for x in found.values() for y in (x if isinstance(x, tuple) else (x,))])
+    expected = [narrow_estimates.narrow_us(*fit.shape(row)) for row in rows]
+    assert np.allclose(fit.narrow_times(values, fit.narrow_parts(rows)), expected, rtol=1e-12)
 
 
 def test_a_document_is_printed_or_written(scripts, capsys, tmp_path):
