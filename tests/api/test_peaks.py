@@ -13,6 +13,7 @@ from guard import GuardedMemory
 from pysimd._cpu import ffi, lib
 
 import pysimd
+from pysimd.backends.cpu import table
 from pysimd.bench import cpu_peaks, peaks
 from pysimd.bench.tiles import Speed
 from pysimd.cli import command as cli
@@ -48,6 +49,13 @@ def counted(monkeypatch):
 
 
 # --- what is measured ---
+
+
+@pytest.mark.skipif(table.FOLDER != "x86", reason="peaks.inc has the targets of x86-64")
+def test_every_target_and_type_has_a_peak():
+    """Also those that this machine lacks."""
+    built = {(k.target, k.types) for k in pysimd.kernels("cpu") if k.target in table.BUILT and k.form == "outer"}
+    assert [family for family in sorted(built) if cpu_peaks.index(*family) is None] == []
 
 
 @pytest.mark.usefixtures("quick")

@@ -11,6 +11,7 @@ from pysimd.gpu_kernels import ladder_table
 
 import pysimd
 from pysimd.backends.cuda import device, dispatch
+from pysimd.backends.cuda.dispatch import Way
 from pysimd.backends.cuda.ladder import schedule as gemm_blocks
 from pysimd.backends.cuda.ladder import tensor as gemm_tensor
 from pysimd.bench import cuda_tiles
@@ -290,29 +291,29 @@ def test_int8(capability, m, n, k, count, name, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("m", "n", "k", "products", "taken"),
+    ("m", "n", "k", "products", "way"),
     [
-        (1024, 1024, 1024, 1, True),
-        (1000, 1000, 1000, 1, True),
-        (512, 512, 512, 1, True),
-        (64, 64, 4096, 1, True),
-        (128, 128, 16384, 1, True),
-        (64, 64, 4096, 2, False),
-        (300, 900, 4096, 1, False),
-        (64, 4096, 4096, 1, False),
-        (7823, 2837, 599, 1, False),
-        (3122, 11222, 9114, 1, True),
-        (6, 10857, 1207, 1, False),
-        (8192, 16, 8192, 1, True),
-        (8192, 16, 8192, 2, True),
-        (16, 4096, 1024, 1, True),
-        (16, 4096, 1024, 2, False),
-        (1, 1 << 15, 1 << 15, 1, False),
+        (1024, 1024, 1024, 1, Way.RUNG),
+        (1000, 1000, 1000, 1, Way.RUNG),
+        (512, 512, 512, 1, Way.RUNG),
+        (64, 64, 4096, 1, Way.RUNG),
+        (128, 128, 16384, 1, Way.RUNG),
+        (64, 64, 4096, 2, Way.BATCHED_TMA),
+        (300, 900, 4096, 1, Way.LIBRARY),
+        (64, 4096, 4096, 1, Way.LIBRARY),
+        (7823, 2837, 599, 1, Way.LIBRARY),
+        (3122, 11222, 9114, 1, Way.RUNG),
+        (6, 10857, 1207, 1, Way.LIBRARY),
+        (8192, 16, 8192, 1, Way.RUNG),
+        (8192, 16, 8192, 2, Way.RUNG),
+        (16, 4096, 1024, 1, Way.NARROW),
+        (16, 4096, 1024, 2, Way.LIBRARY),
+        (1, 1 << 15, 1 << 15, 1, Way.LIBRARY),
     ],
 )
-def test_best(m, n, k, products, taken, monkeypatch):
+def test_best(m, n, k, products, way, monkeypatch):
     """What is estimated to be as fast as cuBLAS: large products, those of a small C with a long k, few rows; batches of
     large products."""
     monkeypatch.setattr(device, "why_not", lambda *_: "")
-    assert (dispatch.choose("f32", m, n, k, products).name == "f32_best") == taken
+    assert dispatch.choose("f32", m, n, k, products) == (dispatch.F32_BEST if way is Way.RUNG else dispatch.Choice(way))
     assert dispatch.choose("f64", m, n, k, products).way is not dispatch.Way.RUNG
