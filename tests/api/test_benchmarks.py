@@ -149,3 +149,12 @@ def test_a_document_is_printed_or_written(scripts, capsys, tmp_path):
     record.write({"device": "none"}, tmp_path / "new" / "out.json", rows=[1])
     assert (tmp_path / "new" / "out.json").read_text() == printed
     assert '"schema_version": 1' in printed
+
+
+def test_a_side_is_sampled_until_neither_gets_shorter(scripts):
+    cliffs = scripts("cliffs")
+    fast, slow = iter([9, 5, *[6] * 4, 3, *[4] * 99]), iter([20, *[30] * 199])
+    assert cliffs.shortest({"fast": fast.__next__, "slow": slow.__next__}, 1.0) == {"fast": 3, "slow": 20}
+    assert 199 - len(list(slow)) == 7 + cliffs.STEADY[False] - 1
+    falling = (0.9**i for i in itertools.count())
+    assert cliffs.shortest({"falling": falling.__next__}, 1.0) == {"falling": 0.9 ** (cliffs.MOST_SAMPLES[False] - 1)}
