@@ -11,14 +11,14 @@ product left out so would be taken that cuBLAS is faster for, times ``SPARE``; t
 products are taken. float32 products of the rung have estimates whose constants were fitted by hand, to records up to
 ``gemm_holdout11_h200``: their margins follow from all records, with ``SPARE_MANY``.
 
-Recorded is what is chosen with the margins, of each record by the constants that the others give. Needs SciPy.
+Recorded is what would be chosen of each record by the constants and the margins that the others give. Needs SciPy.
 ``--write`` writes pysimd/backends/cuda/fitted.py and recorded.py.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -266,6 +266,15 @@ def margin(case: str, found: Found) -> float:
     return round(least * (SPARE_MANY if many else SPARE), 2)
 
 
+def margins(folds: Iterable[dict[str, Found]]) -> dict[str, float]:
+    """Of every case, by what was left out."""
+    cases: dict[str, Found] = defaultdict(list)
+    for found in folds:
+        for case, some in found.items():
+            cases[case] += some
+    return {case: margin(case, some) for case, some in sorted(cases.items())}
+
+
 def chosen(row: Row) -> float | None:
     """The speed of what dispatch takes against cuBLAS, 1 where that is cuBLAS; None where it was not timed."""
     choice = dispatch.choose(*shape(row), 1)
@@ -322,6 +331,7 @@ def text_of_times(cases: dict[str, list[tuple[int, int, int, float]]]) -> str:
         "Written by benchmarks/fit_estimates.py, of the records in benchmarks/results that it names.",
         '"""',
         "",
+        "# fmt: off",
         "CUBLAS_US = {",
     ]
     for case, products in cases.items():
@@ -346,23 +356,22 @@ def main() -> None:
     every = [{**row, "record": name} for name, x in documents.items() for row in x["rows"]]
     rows = [row for row in every if "us" in row]
     folds = {at: constants([x for x in rows if fold(x) != at] + squares()) for at in sorted({fold(x) for x in rows})}
-    found: dict[str, Found] = defaultdict(list)
+    found = {}
     for at, made in folds.items():
         use(made)
-        for case, some in estimated([x for x in rows if fold(x) == at]).items():
-            found[case] += some
-    margins = {case: margin(case, some) for case, some in sorted(found.items())}
+        found[at] = estimated([x for x in rows if fold(x) == at])
     left_out: dict[str, list[tuple[Row, float]]] = defaultdict(list)
     for at, made in folds.items():
-        use({**made, "MARGINS": margins})
+        use({**made, "MARGINS": margins(x for other, x in found.items() if other[0] != at[0])})
         for row in (x for x in every if fold(x) == at):
             ratio = chosen(row)
             if ratio is not None:
                 left_out[row["types"]].append((row, ratio))
+    chosen_margins = margins(found.values())
     if options.write:
         made = constants(rows + squares())
         (FOLDER / "recorded.py").write_text(text_of_times(made.pop("CUBLAS_US")))
-        (FOLDER / "fitted.py").write_text(text({**made, "MARGINS": margins}))
+        (FOLDER / "fitted.py").write_text(text({**made, "MARGINS": chosen_margins}))
     of_types = {
         f"{types}{', ' + last if only else ''}": outcome([x for x in some if not only or x[0]["record"] == RECORDS[-1]])
         for types, some in sorted(left_out.items())
@@ -370,7 +379,7 @@ def main() -> None:
         for only in (False, True)
     }
     machine = {"device": documents[RECORDS[0]]["machine"]["device"], **record.versions()}
-    record.write(machine, options.out, margins=margins, left_out=of_types)
+    record.write(machine, options.out, margins=chosen_margins, left_out=of_types)
 
 
 if __name__ == "__main__":
