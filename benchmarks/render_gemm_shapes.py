@@ -2,9 +2,11 @@
 
 Reads of benchmarks/results and writes the text between the markers ``shapes:begin`` and ``shapes:end``:
 
-    gemm_holdout53_h200  ``python benchmarks/gemm_shapes.py --taken --seed 53 --out ...``
-    gemm_holdout54_h200  the same with ``--seed 54 --multiple 64 --types f16 bf16f32 --count 60``
-    gemm_holdout31_h200, gemm_holdout47_h200
+    gemm_holdout61_h200, gemm_holdout62_64_h200, gemm_holdout62_8_h200
+                         where they are there: ``python benchmarks/gemm_shapes.py --taken --seed 61 --out ...``, the
+                         same with ``--seed 62 --multiple 64 --types f16 bf16f32 --count 60`` and ``--seed 62 --multiple
+                         8 --count 60``
+    gemm_holdout53_h200, gemm_holdout47_h200, gemm_holdout31_h200
                          ``--choose-again`` has added what would be chosen of them today
     gemm_fit_h200        ``python benchmarks/fit_estimates.py --out ...``
 """
@@ -19,7 +21,8 @@ import record
 
 PAGE = record.ROOT / "docs" / "cuda.md"
 NAMES = {"f32": "float32", "f16": "float16", "bf16f32": "bfloat16"}
-HOLDOUT, LINES, FITTED, FIT = "gemm_holdout53_h200", "gemm_holdout54_h200", (31, 47), "gemm_fit_h200"
+HOLDOUTS = ("gemm_holdout61_h200", "gemm_holdout62_64_h200", "gemm_holdout62_8_h200")
+FITTED, FIT = (31, 47, 53), "gemm_fit_h200"
 
 
 def speeds(name: str, rows: list[dict[str, Any]]) -> list[str]:
@@ -41,34 +44,40 @@ def quantiles(found: list[float]) -> list[str]:
     return [least, f"{low}, {middle}, {high}", most]
 
 
-def of_holdouts(document: dict[str, Any], lines: dict[str, Any]) -> list[str]:
-    machine = document["machine"]
+def of_holdouts(documents: list[dict[str, Any]]) -> list[str]:
+    machine = documents[0]["machine"]
+    seeds = ", ".join(f"{x['count']} of seed {x['seed']}{rounded(x)}" for x in documents)
     said = (
-        f"{machine['device']}, cuBLAS {machine['cublas']}, commit {machine['commit']}; the first {document['count']} "
-        f"shapes of seed {document['seed']}, and {lines['count']} of seed {lines['seed']} rounded up to multiples of "
-        f"{lines['multiple']}, without those that are taken as a batch of small ones. Of what is taken: how many, the "
-        "least and the most against cuBLAS, the geometric mean; what is left to cuBLAS is 1 in the others."
+        f"{machine['device']}, cuBLAS {machine['cublas']}, commit {machine['commit']}: shapes that no constant has seen, "
+        f"{seeds}, without those that are taken as a batch of small ones. Of what is taken: how many, the least and the "
+        "most against cuBLAS, the geometric mean; what is left to cuBLAS is 1 in the others."
     )
     headers = ["", "products", "by `narrow.cu`", "by a rung", "worst", "below 0.95", "geometric mean"]
     table = [
-        speeds(NAMES[types] + more, [x for x in found["rows"] if x["types"] == types])
-        for found, more in ((document, ""), (lines, f", multiples of {lines['multiple']}"))
+        speeds(NAMES[types] + rounded(found), [x for x in found["rows"] if x["types"] == types])
+        for found in documents
         for types in NAMES
         if any(x["types"] == types for x in found["rows"])
     ]
-    below = [*document["below_0.95"], *lines["below_0.95"]]
+    below = [x for document in documents for x in document["below_0.95"]]
     named = textwrap.wrap(f"Below 0.95 (m x n x k): {'; '.join(below)}.", 120) if below else []
     return [*textwrap.wrap(said, 120), "", *record.table(headers, table), "", *named, *[""] * bool(named)]
 
 
+def rounded(document: dict[str, Any]) -> str:
+    return f", multiples of {document['multiple']}" if document["multiple"] > 1 else ""
+
+
 def of_fitted(documents: list[dict[str, Any]]) -> list[str]:
-    before = sum(x["below_0.95"] for x in documents[-1]["summary"].values())
-    worst = min(x["worst"] for x in documents[-1]["summary"].values())
+    last = documents[-1]
+    before = sum(x["below_0.95"] for x in last["summary"].values())
+    worst = min(x["worst"] for x in last["summary"].values())
+    means = ", ".join(f"{last['summary'][x]['geometric_mean']:.3f} ({NAMES[x]})" for x in NAMES)
     said = (
-        f"Seed {documents[-1]['seed']}, of which {documents[-1]['count']} shapes were measured, was the holdout of the "
-        f"constants before these: {before} of {len(documents[-1]['rows'])} products were below 0.95, the worst at "
-        f"{worst:.2f} (`below_0.95` in its record names them). What is chosen of it and of seed {documents[0]['seed']} "
-        "today, no prediction any more, as the constants were fitted to both:"
+        f"Seed {last['seed']} was the holdout of the constants before these: {before} of {len(last['rows'])} products were "
+        f"below 0.95, the worst at {worst:.2f} (`below_0.95` in its record names them), and the geometric means were "
+        f"{means}. What is chosen of it and of the seeds before it today, no prediction any more, as the constants were "
+        "fitted to all of them:"
     )
     headers = ["", "products", "by `narrow.cu`", "by a rung", "worst", "below 0.95", "geometric mean"]
     table = [
@@ -88,21 +97,28 @@ def of_fitted(documents: list[dict[str, Any]]) -> list[str]:
 
 def of_fit(document: dict[str, Any]) -> list[str]:
     said = (
-        "The same for products of shapes that were left out of the fit, each sixth of them in turn: how many of those "
-        "that were timed ours is faster for, how many are taken, and the part of what could be gained, as a sum of "
-        "logarithms:"
+        "The same for each record by constants and margins that were fitted to the others (the cases and the features that "
+        "the constants belong to were chosen with all of them at hand):"
     )
     table = [
         [
-            name,
-            *(f"{found[x]}" for x in ("products", "faster", "taken", "below_0.95")),
-            f"{found['worst']:.2f}",
-            f"{found['part_of_gain']:.0%}",
+            ", ".join([NAMES[name.split(", ")[0]], *name.split(", ")[1:]]),
+            *(f"{found[x]}" for x in ("products", "taken", "below_0.95")),
+            f"{found['slowest'][0][-1]:.2f}",
+            f"{found['geometric_mean']:.3f}",
         ]
         for name, found in document["left_out"].items()
     ]
-    headers = ["", "timed", "faster", "taken", "below 0.95", "worst", "of the gain"]
-    return [*textwrap.wrap(said, 120), "", *record.table(headers, table), ""]
+    headers = ["", "products", "taken", "below 0.95", "worst of these", "geometric mean"]
+    margins = ", ".join(f"{name} {x:.2f}" for name, x in document["margins"].items())
+    return [
+        *textwrap.wrap(said, 120),
+        "",
+        *record.table(headers, table),
+        "",
+        *textwrap.wrap(f"Margins (`fitted.py`): {margins}.", 120),
+        "",
+    ]
 
 
 def of_errors(document: dict[str, Any]) -> list[str]:
@@ -119,8 +135,9 @@ def of_errors(document: dict[str, Any]) -> list[str]:
 def text() -> str:
     fitted = [record.read(f"gemm_holdout{seed}_h200") for seed in FITTED]
     parts = [of_fitted(fitted), of_fit(record.read(FIT)), of_errors(fitted[0])]
-    if all((record.RESULTS / f"{name}.json").exists() for name in (HOLDOUT, LINES)):
-        parts.insert(0, of_holdouts(record.read(HOLDOUT), record.read(LINES)))
+    holdouts = [record.read(name) for name in HOLDOUTS if (record.RESULTS / f"{name}.json").exists()]
+    if holdouts:
+        parts.insert(0, of_holdouts(holdouts))
     return "\n".join(line for part in parts for line in part)
 
 

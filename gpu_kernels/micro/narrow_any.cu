@@ -58,9 +58,9 @@ struct AnyOperand {
     }
 };
 
-/* The sums of a warp: lane 4 g + t has (row g + 8 i, column 2 t + j) in x[2 i + j], as mma.sync leaves them. */
+/* The accumulators of a warp: lane 4 g + t has (row g + 8 i, column 2 t + j) in x[2 i + j], as mma.sync has them. */
 template <class E, class Partial>
-struct AnySums {
+struct AnyAccumulators {
     Partial x[4] = {};
 
     __device__ __forceinline__ void multiply(const AnyOperand<E::BYTES>& a, const AnyOperand<E::BYTES>& b, int q) {
@@ -82,7 +82,7 @@ struct AnySums {
 };
 
 template <class Partial>
-struct AnySums<NarrowF32, Partial> {
+struct AnyAccumulators<NarrowF32, Partial> {
     float x[2][ANY_COLUMNS] = {};
 
     __device__ __forceinline__ void multiply(const AnyOperand<4>& a, const AnyOperand<4>& b, int q) {
@@ -138,15 +138,15 @@ __global__ void __launch_bounds__(NARROW_THREADS, 1) narrow_any(const __grid_con
     for (int part = threadIdx.x / 32; part < parts; part += NARROW_WARPS) {
         int rank = part / along, warp = part % along;
         int first = panels * rank / split, end = panels * (rank + 1) / split;
-        AnySums<E, Partial> found;
+        AnyAccumulators<E, Partial> acc;
 #pragma unroll 1
         for (int n = first; n < end; ++n) {
 #pragma unroll 1
             for (int u = 0; u < steps; ++u)
-                found.multiply(a, b, n * panel + (warp * steps + u) * STEP + t * (STEP / 4));
+                acc.multiply(a, b, n * panel + (warp * steps + u) * STEP + t * (STEP / 4));
         }
         Partial x[4];
-        found.template finish<T>(x);
+        acc.template finish<T>(x);
 #pragma unroll
         for (int w = 0; w < 4; ++w) sums[part][(g + w / 2 * 8) * ANY_COLUMNS + 2 * t + w % 2] = x[w];
     }

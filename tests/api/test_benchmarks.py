@@ -9,7 +9,7 @@ import pytest
 from benchmark_scripts import BENCHMARKS, importable
 from process import output_of
 
-from pysimd.backends.cuda import fitted, narrow_estimates
+from pysimd.backends.cuda import fitted, narrow_estimates, recorded
 
 RENDERERS = sorted(path.stem for path in BENCHMARKS.glob("render*.py"))
 SCRIPTS = sorted(
@@ -140,6 +140,27 @@ def test_the_fit_computes_what_the_estimates_do(scripts):
         values[name] = np.array([y for x in found.values() for y in (x if isinstance(x, tuple) else (x,))])
     expected = [narrow_estimates.narrow_us(*fit.shape(row)) for row in rows]
     assert np.allclose(fit.narrow_times(values, fit.narrow_parts(rows)), expected, rtol=1e-12)
+
+
+def test_the_times_of_cublas_are_those_recorded(scripts):
+    pytest.importorskip("cupy")
+    fit = scripts("fit_estimates")
+    rows = [row for name in fit.RECORDS for row in fit.record.read(name)["rows"] if "us" in row] + fit.squares()
+    found = fit.recorded_times([row for row in rows if narrow_estimates.holds(*fit.shape(row))])
+    assert {case: tuple(x) for case, x in found.items()} == recorded.CUBLAS_US
+    assert set(fitted.CUBLAS) <= set(found)
+
+
+def test_a_margin_leaves_out_what_was_slower(scripts):
+    """The least multiple of 0.05 with which nothing slower is taken, and a spare by the number of products."""
+    pytest.importorskip("cupy")
+    fit = scripts("fit_estimates")
+    found = [(1.02, 0.9), (1.11, 0.99), (1.13, 1.2), (1.4, 1.1)]
+    assert fit.margin("narrow", found) == pytest.approx(1.15 * 1.1, abs=0.01)
+    many = fit.margin("narrow", found + [(2.0, 1.5)] * 99)
+    assert many == fit.margin("f32 rows", found) == pytest.approx(1.15 * 1.05, abs=0.01)
+    assert fit.margin("lines", [(0.9, 0.5)]) == 1.1
+    assert all(x >= 1.05 for x in fitted.MARGINS.values())
 
 
 def test_a_document_is_printed_or_written(scripts, capsys, tmp_path):

@@ -17,7 +17,7 @@ from reference import check, moderate
 
 import pysimd
 from pysimd import dtypes, operands
-from pysimd.backends.cuda import device, dispatch, narrow
+from pysimd.backends.cuda import device, dispatch, narrow, narrow_estimates
 from pysimd.backends.cuda.dispatch import Way
 from pysimd.operands import Product
 
@@ -45,6 +45,7 @@ def on_host_threads(monkeypatch, host_function):
     split: clusters are the GPU's."""
     fake_cupy.install(monkeypatch, fake_cupy.module(memory=fake_cupy.HostMemory))
     monkeypatch.setattr(narrow, "current_device", lambda: 0)
+    monkeypatch.setattr(narrow, "multiprocessors", lambda device: 132)
     monkeypatch.setattr(narrow, "DependentKernel", lambda function, cluster: function)
     monkeypatch.setattr(narrow.tiles, "function", lambda source, entry, device: host_function(source, entry))
     choose = narrow.choose
@@ -53,7 +54,7 @@ def on_host_threads(monkeypatch, host_function):
         return host_function(source, entry)
 
     def run(types, a, b, out, c=None, alpha=1, beta=0, wide=False, by_any=False):
-        monkeypatch.setattr(narrow, "choose", lambda *shape: _unsplit(choose(*shape), wide, *shape))
+        monkeypatch.setattr(narrow, "choose", lambda *shape: _unsplit(choose(*shape), wide, *shape[:4]))
         options = operands.GemmOptions(alpha=alpha, beta=beta)
         product = operands.check_gemm(None, a, b, c, out, options, (types,))._replace(out=out)
         narrow.work(product, (lambda *key: None) if by_any else instance).run()
@@ -175,12 +176,22 @@ def test_every_product_has_a_tile():
     """Tiles cover the long side, and no part of a tile is without a panel where there are panels enough."""
     for types in table.NARROW_TYPES:
         for short, long, k in itertools.product((1, 7, 16), (16, 33, 700, 16384), (0, 1, 300, 100_000)):
-            x = narrow.choose(types, short, long, k)
+            x = narrow.choose(types, short, long, k, 132)
             made = table.Narrow(types, "K_MAJOR", True, x.short, x.across)
             assert x.short >= short
             assert (x.tiles - 1) * made.rows < long <= x.tiles * made.rows
             assert x.split == 1 or x.split <= x.panels
-            assert x == narrow.choose(types, long, short, k)
+            assert x == narrow.choose(types, long, short, k, 132)
+
+
+def test_a_tile_has_as_many_blocks_as_the_device_runs():
+    """Blocks of a cluster that would wait for others gain nothing, so that fewer multiprocessors split a tile less."""
+    k = 100_000
+    found = {processors: narrow.choose("f32", 4, 4096, k, processors) for processors in (1, 66, 132)}
+    for processors, x in found.items():
+        resident = table.Narrow("f32", "K_MAJOR", True, x.short, x.across).resident
+        assert x.split == 1 or x.tiles * x.split <= resident * processors
+    assert found[1].split == 1 < found[66].split < found[132].split
 
 
 def test_what_matmul_takes(monkeypatch):
@@ -188,8 +199,8 @@ def test_what_matmul_takes(monkeypatch):
     product, and only where the device has clusters."""
     monkeypatch.setattr(device, "why_not", lambda *_: "")
     for types, *shape in (
-        ("bf16f32", 3, 4, 8248),
-        ("f32", 181, 4, 6061),
+        ("bf16f32", 8, 2, 3142),
+        ("f32", 203, 3, 6645),
         ("f32", 2000, 4, 500),
         ("i8i32", 8, 500, 900),
     ):
@@ -201,6 +212,31 @@ def test_what_matmul_takes(monkeypatch):
         assert dispatch.choose("f16", *shape, 1).way is not Way.NARROW
     monkeypatch.setattr(device, "why_not", lambda row, *_: "not sm_90a" if row.requires == "sm_90a" else "")
     assert dispatch.choose("f32", 181, 4, 6061, 1).way is not Way.NARROW
+
+
+@pytest.mark.parametrize(
+    ("types", "m", "n", "k"),
+    [
+        ("bf16f32", 2, 4, 12554),
+        ("f32", 48, 11, 11908),
+        ("f32", 1, 3722, 39),
+        ("f16", 7431, 8, 463),
+        ("f32", 4, 13380, 6901),
+    ],
+)
+def test_what_is_not_clearly_ahead_is_left_to_cublas(monkeypatch, types, m, n, k):
+    """An H200 took 1.1 to 1.5 times as long as by cuBLAS for these."""
+    monkeypatch.setattr(device, "why_not", lambda *_: "")
+    assert dispatch.choose(types, m, n, k, 1).way is Way.LIBRARY
+
+
+def test_few_neighbours_are_no_support():
+    """The least time of the four nearest products; none where there are fewer, or where they are far."""
+    near = [(16, 16, 16 << i, 10.0 - i) for i in range(4)]
+    assert narrow_estimates.nearest((*near, (16, 16, 1 << 14, 1.0)), 16, 16, 16) == 7
+    assert narrow_estimates.nearest(tuple(near[:3]), 16, 16, 16) is None
+    assert narrow_estimates.nearest((*near[:3], (16, 16, 1 << 10, 1.0)), 16, 16, 16) is None
+    assert narrow_estimates.cublas_us("f32", 16384, 2, 16384) is None
 
 
 @pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
@@ -246,10 +282,10 @@ def test_same_bits_for_every_layout(types, m, n, k):
 
 @needs_gpu
 def test_matmul_takes_it():
-    """A product that cuBLAS takes ten times as long for; in a 16-bit C; with factors; in a graph."""
+    """A product that cuBLAS takes twice as long for; in a 16-bit C; with factors."""
     rng = np.random.default_rng(SEED)
-    assert dispatch.choose("f32", 3, 4, 8248, 1).way is Way.NARROW
-    a, b, c = (rng.standard_normal(shape, dtype=np.float32) for shape in ((3, 8248), (8248, 4), (3, 4)))
+    assert dispatch.choose("f32", 203, 3, 6645, 1).way is Way.NARROW
+    a, b, c = (rng.standard_normal(shape, dtype=np.float32) for shape in ((203, 6645), (6645, 3), (203, 3)))
     x, y, z = (on_gpu(v) for v in (a, b, c))
     check(on_host(pysimd.matmul(x, y)), "f32", a, b)
     scaled = on_host(pysimd.gemm(x, y, z, alpha=2, beta=-1))

@@ -1,13 +1,15 @@
 """Launches of every CUDA kernel for compute-sanitizer: ``PYTHONPATH=tests/support compute-sanitizer --tool TOOL
-python tests/scripts/cuda_sanitize.py [--filled] [kernels] [narrow] [TYPES ...]``.
+python tests/scripts/cuda_sanitize.py [--filled] [kernels] [narrow] [tma] [TYPES ...]``.
 
 Shapes and layouts of the tests, fewer of them; with ``kernels`` only the microkernels, with ``narrow`` only products
-with few rows or columns by narrow.cu, with types families only ``matmul`` of these, by the instance that is compiled
-for each shape. Every array is an allocation of its own, so that memcheck sees the end of each; results are compared
-too. TOOL: memcheck, racecheck, initcheck, synccheck. With ``--filled``, which needs no TOOL, all memory has bytes of
-255 first, so that an element of a result, or of scratch memory, that no kernel writes makes a result wrong.
+with few rows or columns by narrow.cu, with ``tma`` only batches by batched_tma.cu and batched_tma_mn.cu, with types
+families only ``matmul`` of these, by the instance that is compiled for each shape. Every array is an allocation of its
+own, so that memcheck sees the end of each; results are compared too. TOOL: memcheck, racecheck, initcheck, synccheck.
+With ``--filled``, which needs no TOOL, all memory has bytes of 255 first, so that an element of a result, or of scratch
+memory, that no kernel writes makes a result wrong.
 """
 
+import itertools
 import sys
 
 import cupy
@@ -19,7 +21,8 @@ from reference import check, moderate, random_result
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends.cuda import narrow
+from pysimd.backends.cuda import batched_tma, dispatch, narrow
+from pysimd.backends.cuda.dispatch import Way
 from pysimd.backends.cuda.implementation import CUDA, INSTANCES
 from pysimd.operands import Product
 
@@ -41,6 +44,7 @@ SIZES = (
     (128, 40, 124),
 )
 NARROW_SIZES = ((3, 700, 5), (8, 1024, 300), (600, 260, 2), (1, 2000, 1), (40, 130, 12), (5, 0, 40))
+TMA_SIZES = ((64, 64, 64), (80, 36, 76), (96, 96, 96), (108, 100, 112), (124, 40, 128), (188, 44, 192), (288, 32, 480))
 LAYOUTS = (layouts.contiguous, layouts.transposed, layouts.negative, layouts.same_rows)
 
 
@@ -120,15 +124,32 @@ def narrow_products(rng) -> int:
     return launches
 
 
+def tma_batches(rng) -> int:
+    """Every tile, full and with a remainder; both operands row-major or transposed, and shared ones."""
+    launches = 0
+    for m, k, n in TMA_SIZES:
+        assert dispatch.choose("f32", m, n, k, 5).way is Way.BATCHED_TMA
+        a, b = (moderate(rng, np.dtype(np.float32), (5, *shape)) for shape in ((m, k), (k, n)))
+        for left, right in ((a, b), (a[:1], b), (a, b[:1])):
+            for x, y in itertools.product(*((z, layouts.transposed(z)) for z in (left, right))):
+                out = on_gpu(np.full((5, m, n), np.nan, np.float32))
+                product = Product("f32", on_gpu(x), on_gpu(y), None, out, out.shape, out.shape, out.dtype)
+                batched_tma.work(product, batched_tma.tile(m, n, k, 0)).run()
+                check(on_host(out), "f32", left, right)
+                launches += 1
+    return launches
+
+
 def main() -> None:
     chosen = sys.argv[1:]
     cupy.cuda.set_allocator(allocator(chosen))
     rng = np.random.default_rng(0)
-    types = [x for x in chosen if x not in ("kernels", "narrow")]
+    types = [x for x in chosen if x not in ("kernels", "narrow", "tma")]
     calls = kernels(rng) if not chosen or "kernels" in chosen else 0
     if types:
         INSTANCES.get = INSTANCES.now
     products = narrow_products(rng) if not chosen or "narrow" in chosen else 0
+    products += tma_batches(rng) if not chosen or "tma" in chosen else 0
     products += matmuls(rng, types if chosen else CUDA.offered)
     print(f"{calls} calls of kernels, {products} products, all within the bound", file=sys.stderr)
 

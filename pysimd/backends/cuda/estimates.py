@@ -3,8 +3,9 @@
 Both times are those of waves of tiles, or of the bytes of the operands, whichever is longer. What cuBLAS chooses is not
 known, so it is taken for the best of nine tiles, each with and without a split along k. The constants were fitted to
 times that benchmarks/gemm_shapes.py recorded (gemm_random, gemm_random8, gemm_random64, gemm_holdout and
-gemm_holdout11_h200.json in benchmarks/results). Those of fitted.py, for 16-bit operands that need no copies and for few
-rows or columns (narrow_estimates.py), are written by benchmarks/fit_estimates.py.
+gemm_holdout11_h200.json in benchmarks/results). Those of fitted.py, for 16-bit operands and for few rows or columns
+(narrow_estimates.py), and by how much a rung has to be ahead (``MARGINS``) are written by benchmarks/fit_estimates.py,
+by the rule that it states. What is not clearly ahead is left to cuBLAS.
 """
 
 from __future__ import annotations
@@ -76,16 +77,19 @@ copies them first. Three quarters of the odd ones took longer than this says."""
 LEAST_MN = 48
 LEAST_MACS = {"f32": 1 << 26, "f16": 1 << 27, "bf16f32": 1 << 27}
 LEAST_ODD_MN = 33
-"""Rows and columns, and multiply-adds, from which on the estimates hold; rows and columns of 16-bit operands with rows
-at odd elements, where they hold for any multiply-adds."""
+"""Rows and columns, and multiply-adds, from which on the estimates of times hold; rows and columns of 16-bit operands
+with rows at odd elements, where they hold for any multiply-adds."""
+
+LEAST_16_MN, LEAST_ALIGNED_K = 33, 64
+"""Rows and columns of products of 16-bit operands from which on the rung is compared with cuBLAS; the k of those that
+need no copies."""
 
 _ALIGNED = 8
 _LINE = 64
 _POWER_LIMITED = 1 << 38
-"""Elements of 16 bytes and of a line of 128; multiply-adds from which on 16-bit products run at the power limit."""
-_SHORT_US, _MARGIN = 7.0, 1.1
-"""Estimated time of a product that is a launch for the most part; by how much the estimate of the rung for unaligned
-rows has to be the shorter one, as both are off by a tenth where products are short."""
+"""Elements of 16 bytes and of a line of 128; multiply-adds from which on 16-bit products run at the power limit, where
+the rung measured 0.99 to 1.05 times cuBLAS if rows are lines."""
+_SHORT_US, _SHORT_MN = 6.5, 256
 
 
 _SKINNY_BYTES = {2: (93e6, 14e6), 4: (22e6, 6e6), 8: (20e6, 20e6)}
@@ -102,61 +106,60 @@ def takes_narrow(types: str, m: int, n: int, k: int) -> bool:
     # for 64 rows (27.3).
     if types == "i8i32":
         return min(m, n) <= table.NARROW_SHORT[types][-1] and k <= narrow_estimates.MOST_K
-    if not narrow_estimates.holds(types, m, n, k) or (types != "f32" and _takes_skinny(m, n, k)):
+    if not narrow_estimates.holds(types, m, n, k) or (types != "f32" and takes_skinny(m, n, k)):
         return False
     return narrow_estimates.takes(types, m, n, k)
 
 
 @lru_cache(4096)
 def takes(types: str, m: int, n: int, k: int) -> bool:
-    """Whether the best rung of these types is estimated to be as fast as cuBLAS for a row-major product."""
-    if types != "f32" and _takes_skinny(m, n, k):
+    """Whether the best rung of these types is estimated to be ahead of cuBLAS for a row-major product."""
+    if types != "f32" and takes_skinny(m, n, k):
         return True
     if types == "f32" and min(m, n) >= LEAST_MN and _whole_vectors(m, n, k):
         return True
-    if is_aligned(types, m, n, k):
-        return _takes_aligned(m, n, k)
-    if not holds(types, m, n, k):
+    case = case_of(types, m, n, k)
+    if case is None:
         return False
-    if types == "f32":
-        return f32_us(m, n, k) <= CUBLAS_F32.us(m, n, k)
-    if n % _ALIGNED or k % _ALIGNED:
-        return _MARGIN * unaligned_us(m, n, k) <= cublas_unaligned_us(m, n, k)
-    return False
-
-
-LEAST_ALIGNED_MN, LEAST_ALIGNED_K, ALIGNED_MARGIN = 33, 64, 1.1
-"""Rows and columns, and k, from which on 16-bit operands that need no copies are estimated; by how much the rung has to
-be ahead."""
-
-
-def is_aligned(types: str, m: int, n: int, k: int) -> bool:
-    """Whether a product is of 16-bit operands that need no copies, and large enough to be estimated."""
-    return types != "f32" and not (n % _ALIGNED or k % _ALIGNED) and min(m, n) >= LEAST_ALIGNED_MN
-
-
-def _takes_aligned(m: int, n: int, k: int) -> bool:
-    """At the power limit both are as fast, and the rung measured 0.99 to 1.05 times cuBLAS where rows are lines; short
-    products 1.04 to 1.4, as consecutive launches of the rung overlap."""
-    if k < LEAST_ALIGNED_K:
-        return False
-    if aligned_case(m, n, k) == "lines" and (
-        m * n * k >= _POWER_LIMITED
-        or (holds("bf16f32", m, n, k) and _tensor_choice(m, n, k, skinny=False).us <= _SHORT_US)
-    ):
+    if case == "lines" and (m * n * k >= _POWER_LIMITED or _short(m, n, k)):
         return True
-    weights = fitted.ALIGNED[aligned_case(m, n, k)]
-    return exp(sum(x * y for x, y in zip(weights, aligned_features(m, n, k), strict=True))) >= ALIGNED_MARGIN
+    return times_cublas(types, m, n, k) >= fitted.MARGINS[case]
 
 
-def aligned_case(m: int, n: int, k: int) -> str:
-    """Whether the rows of both operands are whole lines of L2, or vectors."""
-    return "vectors" if n % _LINE or k % _LINE else "lines"
+def _short(m: int, n: int, k: int) -> bool:
+    """Whether a product of rows of lines is a launch for the most part: consecutive launches of the rung overlap. It
+    measured 1.13 to 1.30 times cuBLAS from 256 rows and columns on; with 64 rows and 11392 columns 0.92."""
+    large = min(m, n) >= _SHORT_MN and m * n * k >= LEAST_MACS["bf16f32"]
+    return large and _tensor_choice(m, n, k, skinny=False).us <= _SHORT_US
 
 
-def aligned_features(m: int, n: int, k: int) -> tuple[float, ...]:
-    """What the logarithm of the time of cuBLAS over that of the rung is a sum of."""
+def case_of(types: str, m: int, n: int, k: int) -> str | None:
+    """What the estimates differ by; None where there are none. Of float32 the rows that can be loaded in vectors. Of 16
+    bits whether rows of both operands are whole lines of L2 or vectors, which need no copies, or start at multiples of
+    4 bytes or at any."""
+    if types == "f32":
+        rows = "f32 columns" if n % 4 else "f32 rows" if k % 4 else "f32 vectors"
+        return rows if holds(types, m, n, k) else None
+    if min(m, n) < LEAST_16_MN:
+        return None
+    if n % _ALIGNED or k % _ALIGNED:
+        return "odd" if n % 2 or k % 2 else "even"
+    return None if k < LEAST_ALIGNED_K else "vectors" if n % _LINE or k % _LINE else "lines"
+
+
+def times_cublas(types: str, m: int, n: int, k: int) -> float:
+    """How many times faster than cuBLAS the rung is estimated to be, where there is a ``case_of``."""
+    if types == "f32":
+        return CUBLAS_F32.us(m, n, k) / f32_us(m, n, k)
+    weights = fitted.TIMES_CUBLAS[case_of(types, m, n, k)]
+    return exp(sum(x * y for x, y in zip(weights, features(m, n, k), strict=True)))
+
+
+def features(m: int, n: int, k: int) -> tuple[float, ...]:
+    """What the logarithm of the time of cuBLAS over that of the rung is a sum of, for 16-bit operands: the last of
+    them, for operands that are copied, is that logarithm by the models of both."""
     macs = m * n * k
+    copied = n % _ALIGNED or k % _ALIGNED
     return (
         1.0,
         log(_tensor_choice(m, n, k, skinny=False).us),
@@ -167,17 +170,18 @@ def aligned_features(m: int, n: int, k: int) -> tuple[float, ...]:
         log(1 + n / 256),
         log(1 + (m * k + k * n + m * n) / 4e6),
         float(min(m, n) < 64),
+        *([log(cublas_unaligned_us(m, n, k) / unaligned_us(m, n, k))] if copied else []),
     )
 
 
 def holds(types: str, m: int, n: int, k: int) -> bool:
-    """Whether the estimates of the rung and of cuBLAS beside it hold."""
+    """Whether the estimates of the times of the rung and of cuBLAS hold."""
     if types != "f32" and (n % 2 or k % 2):
         return min(m, n) >= LEAST_ODD_MN
     return min(m, n) >= LEAST_MN and m * n * k >= LEAST_MACS[types]
 
 
-def _takes_skinny(m: int, n: int, k: int) -> bool:
+def takes_skinny(m: int, n: int, k: int) -> bool:
     """Whether a C with a short side is computed by blocks that fill between a quarter and half of the device, and rows
     of the operands are whole lines. The rung measured 1.0 to 1.9 times cuBLAS there, and down to 0.8 elsewhere
     (benchmarks/results/gemm_skinny_h200.json)."""

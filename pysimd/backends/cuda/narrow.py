@@ -11,6 +11,7 @@ import numpy as np
 
 from pysimd.backends.cuda import tiles
 from pysimd.backends.cuda.dependent_launch import DependentKernel
+from pysimd.backends.cuda.device import current_device, multiprocessors
 from pysimd.backends.gpu import gemm_launches
 from pysimd.backends.gpu import rungs as gpu_rungs
 from pysimd.backends.gpu.launches import CallOperands
@@ -20,7 +21,6 @@ from pysimd.backends.gpu.plans import (
     KernelLaunch,
     KernelPlan,
     Work,
-    current_device,
     operands_argument,
 )
 from pysimd.gpu_kernels import table
@@ -28,10 +28,6 @@ from pysimd.operands import Product
 
 SPLITS = (8, 4, 2, 1)
 """Blocks of a cluster."""
-
-_PROCESSORS = 132
-"""Multiprocessors of an H200. A tile is split among as many blocks as they run at a time; tiles of four warps side by
-side, which read the short operand less often, must give one for each."""
 
 
 class _Gemm:
@@ -62,15 +58,16 @@ class Choice(NamedTuple):
 
 
 @lru_cache(4096)
-def choose(types: str, m: int, n: int, k: int) -> Choice:
-    """The tile, and as many parts of it as fill the device, each with a panel at least."""
+def choose(types: str, m: int, n: int, k: int, processors: int) -> Choice:
+    """The tile, and as many parts of it as a device of so many multiprocessors runs at a time, each with a panel at
+    least. Tiles of four warps side by side, which read the short operand less often, must give one for each of them."""
     short = next(x for x in table.NARROW_SHORT[types] if min(m, n) <= x)
     across_ways = table.narrow_across(types, short)
     for across in across_ways:
         made = table.Narrow(types, "K_MAJOR", True, short, across)
         tiles, panels = -(-max(m, n) // made.rows), -(-k * made.element_bytes // made.panel_bytes)
-        split = next(x for x in SPLITS if x == 1 or (tiles * x <= made.resident * _PROCESSORS and panels >= x))
-        if across == across_ways[-1] or tiles * split >= _PROCESSORS:
+        split = next(x for x in SPLITS if x == 1 or (tiles * x <= made.resident * processors and panels >= x))
+        if across == across_ways[-1] or tiles * split >= processors:
             return Choice(short, across, tiles, split, panels)
     raise AssertionError("the last of them is taken")
 
@@ -106,12 +103,12 @@ def _launch(
     operands = CallOperands(*arrays)
     m, n, k = operands.m, operands.n, operands.k
     long, other = int(n > m), int(n <= m)
-    x = choose(types, m, n, k)
+    device = current_device()
+    x = choose(types, m, n, k, multiprocessors(device))
     aligned = _aligned(operands, long, layouts[long])
     made = table.Narrow(types, layouts[long], aligned, x.short, x.across, operands.sizes[3] == 2)
     k_major = layouts[other] == "K_MAJOR" or (min(m, n) == 1 and operands.strides[other][1 - other] == 1)
     vectors = k_major and _aligned(operands, other, "K_MAJOR")
-    device = current_device()
     function = instance(made.source, made.entry, made.dynamic_shared_bytes, device)
     if function is None:
         return _any_launch(made, long, (layouts[long] == "K_MAJOR", k_major), x, (m, n), gemm, device), False

@@ -1,15 +1,17 @@
 """How long a product whose C has few rows or few columns takes an H200 by narrow.cu and by cuBLAS.
 
-The constants are those of fitted.py, which benchmarks/fit_estimates.py fitted to recorded times.
+The constants are those of fitted.py, which benchmarks/fit_estimates.py fitted to recorded times; the times of cuBLAS
+themselves are in recorded.py.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from math import exp, log
+from heapq import nsmallest
+from math import exp, log, log2
 from typing import NamedTuple
 
-from pysimd.backends.cuda import fitted, narrow
+from pysimd.backends.cuda import fitted, narrow, recorded
 from pysimd.gpu_kernels import table
 
 PROCESSORS = 132
@@ -18,9 +20,9 @@ PROCESSORS = 132
 NORM = 2.5
 """Memory and panels are busy at the same time, but not all the time: both times are added as a norm of this order."""
 
-MARGIN, UNALIGNED_MARGINS = 1.1, (1.5, 1.2)
-"""By how much the estimate of narrow.cu has to be the shorter one; where blocks load several panels of unaligned rows
-one after the other, for few blocks, which took up to 1.4 times their estimate, and for many."""
+NEIGHBOURS, MOST_APART = 4, 5.0
+"""Of a product's case, how many recorded ones it is compared with; the sum over m, n and k of the factors by which the
+last of them may differ, as powers of two."""
 
 LEAST_K = 2
 """cuBLAS has a kernel for k = 1."""
@@ -38,21 +40,15 @@ _ESTIMATED = ("f32", "f16", "bf16f32")
 
 
 def takes(types: str, m: int, n: int, k: int) -> bool:
-    """Whether narrow.cu is estimated to be faster than cuBLAS for a row-major product."""
+    """Whether narrow.cu is estimated to be clearly faster than cuBLAS for a row-major product."""
     compared = cublas_us(types, m, n, k)
-    return k >= LEAST_K and compared is not None and margin(types, m, n, k) * narrow_us(types, m, n, k) <= compared
-
-
-def margin(types: str, m: int, n: int, k: int) -> float:
-    """By how much the estimate of narrow.cu has to be the shorter one for a product."""
-    x = launch_of(types, m, n, k)
-    return UNALIGNED_MARGINS[x.many] if x.rows >= UNALIGNED and x.panels > 1 else MARGIN
+    return k >= LEAST_K and compared is not None and fitted.MARGINS["narrow"] * narrow_us(types, m, n, k) <= compared
 
 
 # --- narrow.cu ---
 
 
-UNALIGNED = 2
+_UNALIGNED = 2
 """What ``Launch.rows`` is at least, of rows that are not all at multiples of 16 bytes."""
 
 
@@ -84,14 +80,14 @@ class Launch(NamedTuple):
 
 def launch_of(types: str, m: int, n: int, k: int) -> Launch:
     """That of a product."""
-    x, size = narrow.choose(types, m, n, k), table.NARROW_BYTES[types]
+    x, size = narrow.choose(types, m, n, k, PROCESSORS), table.NARROW_BYTES[types]
     unaligned = (k if m >= n else n) * size % 16 != 0
     made = table.Narrow(types, "MN_MAJOR" if n > m else "K_MAJOR", not unaligned, x.short, x.across)
     return Launch(
         size=size,
         short=x.short,
         many=x.across == 4,
-        rows=(n > m) + UNALIGNED * unaligned,
+        rows=(n > m) + _UNALIGNED * unaligned,
         split=x.split > 1,
         panels=-(-x.tiles * x.split // (made.resident * PROCESSORS)) * -(-x.panels // x.split),
         filled=min(1.0, k * size / made.panel_bytes),
@@ -147,8 +143,19 @@ def features(types: str, m: int, n: int, k: int) -> tuple[float, ...]:
 
 @lru_cache(4096)
 def cublas_us(types: str, m: int, n: int, k: int) -> float | None:
-    """A time that four fifths of such products of cuBLAS took longer than; None where too few were measured."""
-    weights = fitted.CUBLAS.get(case_of(types, m, n, k))
-    if weights is None:
+    """A time that cuBLAS hardly ever takes less than: nine tenths of the products of a fit took longer than the
+    estimate, and none of the nearest recorded ones took less than it says. cuBLAS computes neighbours by kernels whose
+    times differ by a factor of eight; so it is None where too few of them were measured."""
+    case = case_of(types, m, n, k)
+    weights, near = fitted.CUBLAS.get(case), nearest(recorded.CUBLAS_US.get(case, ()), m, n, k)
+    if weights is None or near is None:
         return None
-    return exp(sum(x * y for x, y in zip(weights, features(types, m, n, k), strict=True)))
+    return min(near, exp(sum(x * y for x, y in zip(weights, features(types, m, n, k), strict=True))))
+
+
+def nearest(products: tuple[tuple[int, int, int, float], ...], m: int, n: int, k: int) -> float | None:
+    """The least time of those products (m, n, k, microseconds) that are nearest; None if they are not near."""
+    found = nsmallest(
+        NEIGHBOURS, ((abs(log2(x / m)) + abs(log2(y / n)) + abs(log2(z / k)), us) for x, y, z, us in products)
+    )
+    return min(us for _, us in found) if len(found) == NEIGHBOURS and found[-1][0] <= MOST_APART else None
