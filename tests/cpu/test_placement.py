@@ -200,12 +200,10 @@ def length():
     before = waits.beside
     run(2, 1, lambda thread, i: until(lambda: waits.beside > before), ns=waits.worth_ns)
     return round((waits.shared_until - time.monotonic_ns()) / waits.shared_ns)
-found = [length()]
-for _ in range(6):
-    waits.shared_until = time.monotonic_ns() - second
-    found.append(length())
-waits.shared_until = 1
-print(*found, length())
+def ended(seconds):
+    waits.shared_until = time.monotonic_ns() - seconds * second  # before the start of the clock, too
+    return length()
+print(ended(1000), *(ended(1) for _ in range(6)), ended(1000))
 """
     assert output(POOL + BESIDE + code) == ["1", "2", "4", "8", "16", "16", "16", "1"]
 
