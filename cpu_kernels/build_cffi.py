@@ -68,7 +68,7 @@ ffi.cdef(
 
     typedef struct {
         int64_t spin_ns, awake_ns, lost_ns, shared_ns, shared_spin_ns, look_ns, few, worth_ns, apart,
-                shared_until, crowded_until, lost, rescued, absent, beside, freed,
+                shared_until, crowded_until, lost, rescued, looks, absent, beside, freed,
                 led, taken;
         ...;
     } pysimd_waiting;

@@ -1,7 +1,9 @@
 /* cost.c: see cost.h. Compiled for the baseline processor.
  *
  * One fixed rate for all kernels was four times too low for AVX-512 float and sixteen times for int8: two threads were
- * then started for 40 microseconds of work, which took longer than one. */
+ * then started for 40 microseconds of work, which took longer than one. Nor are the first microseconds enough to find
+ * the rate: a core of a Xeon that has not used its 512-bit registers for a while needs three times as long for some 30
+ * microseconds. */
 #include "cost.h"
 
 #include <stdatomic.h>
@@ -11,7 +13,7 @@
 
 enum {
     GROUPS = 64,            /* length of the measured panels, in groups of k */
-    CALLS = 8, ROUNDS = 3,  /* the shortest of three rounds counts */
+    CALLS = 8, ROUNDS = 24, /* the shortest round counts */
     PANEL_BYTES = 16 << 10, /* of the largest tile: 32 columns, 64 groups, four bytes a group, twice */
 };
 /* Of one core, from L2. Ten products of a row and 128 x 128 float take 13 microseconds (Zen 3): with 24 bytes they were
@@ -45,12 +47,16 @@ int pysimd_threads_for(double ns, double thread_ns, int most)
     return worth >= most ? most : worth < 2 ? 1 : (int)worth;
 }
 
-/* Awake threads begin at once, so that further ones are worth less work than the second. All cores are used for long
- * work only: where one of them runs another thread, all others wait for that part of the product. Ten float products of
- * 128 x 128 x 128 took 87 microseconds on 8 of the 16 cores of a Xeon, and 202 on all; doubles 163 and 227. */
+/* Awake threads begin at once, so that further ones are worth less work than the second. On a few cores, where there is
+ * only one more or two, two threads took 0.65 to 1.0 times as long as one for 18 to 30 microseconds of work (Xeon). All
+ * cores are used for long work only: where one of them runs another thread, all others wait for that part of the
+ * product. Ten float products of 128 x 128 x 128 took 87 microseconds on 8 of the 16 cores of a Xeon, and 202 on all;
+ * doubles 163 and 227. */
 int pysimd_threads_awake(double ns, double thread_ns, int cores)
 {
-    if (ns < 2 * thread_ns) return 1;
+    enum { FEW_CORES = 3 };
+    if (ns < (cores > FEW_CORES ? 2 : 1) * thread_ns) return 1;
+    if (cores <= FEW_CORES && ns < 2 * thread_ns) return cores > 1 ? 2 : 1;
     const int some = pysimd_threads_for(ns, thread_ns / 4, cores > 3 ? cores / 2 : cores);
     const int all = pysimd_threads_for(ns, thread_ns * 8, cores);
     return some > all ? some : all;

@@ -6,7 +6,9 @@
 #include "split.h"
 
 /* Rows and columns of a grid of parts of a product, some for each thread; 0 where it has no equal parts. With tile
- * registers they are whole tiles. Other parts have all rows or all columns. */
+ * registers they are whole tiles. Other parts have all rows or all columns: all columns for groups of k, since A, which
+ * every part with all rows packs for itself, takes long to pack then. On two threads of a Xeon 128 x 128 x 128 int8
+ * took half as long as by columns, 192 x 192 x 192 0.67 times. */
 static inline int64_t pysimd_grid_rows(const pysimd_kernel *kernel, const pysimd_product *product, int64_t count,
                                        int64_t *columns)
 {
@@ -17,7 +19,7 @@ static inline int64_t pysimd_grid_rows(const pysimd_kernel *kernel, const pysimd
         if (rows) *columns = count / rows;
         return rows;
     }
-    if (n % (count * nr) == 0) return *columns = count, 1;
+    if (kernel->k_group == 1 && n % (count * nr) == 0) return *columns = count, 1;
     return m % count == 0 && m / count >= 4 * mr ? count : 0;
 }
 

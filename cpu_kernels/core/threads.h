@@ -36,6 +36,7 @@ typedef struct {
     _Atomic int64_t shared_until;  /* the time until which processors are shared, */
     _Atomic int64_t crowded_until; /* and until which any number of workers sleep early */
     _Atomic int64_t lost, rescued; /* times that a worker found it; that a caller moved a worker to its processor */
+    _Atomic int64_t looks;         /* times that a caller looked whether its workers run */
     _Atomic int64_t absent;        /* times that a worker which was awake had not begun before the end of a call */
     _Atomic int64_t freed;         /* times that a call ended before its worker, which waited for the next phase */
     _Atomic int64_t led, taken;    /* items that callers with workers ran, and that their workers ran */

@@ -57,6 +57,79 @@ print(moved, waits.rescued > 0, until(lambda: asleep(task)), os.sched_getaffinit
 
 
 @TWO_PROCESSORS
+def test_a_caller_looks_after_its_workers_from_time_to_time():
+    """Each look takes time for each worker: there is none before look_ns have passed. And one is not enough to find
+    that a worker does not run."""
+    code = """
+start(1)
+waits.look_ns = LOOK_NS
+before, begun = (waits.looks, waits.rescued), threading.Event()
+def item(thread, i):
+    if thread == 0:
+        begun.wait(60)
+        return
+    begun.set()
+    while SECONDS is None and waits.looks == before[0]:
+        pass
+    time.sleep(SECONDS or 0)
+run(2, 2, item)
+print(waits.looks > before[0], waits.rescued - before[1])
+"""
+    never = code.replace("LOOK_NS", "ever").replace("SECONDS", "0.2")
+    assert output(POOL + never) == ["False", "0"]
+    later = code.replace("LOOK_NS", "10 * 10**9").replace("SECONDS", "0.5")
+    assert output(POOL + later) == ["False", "0"]
+    soon = code.replace("LOOK_NS", "look_ns").replace("SECONDS", "None")
+    assert output(POOL + soon)[0] == "True"
+
+
+def test_an_absence_counts_once():
+    """A process that is stopped does not lose its processors, whatever has happened before another absence."""
+    code = """
+import subprocess
+(task,) = start(1)
+waits.awake_ns = waits.spin_ns = ever
+waits.shared_ns = 0  # it does not sleep early
+waits.lost_ns = 2 * 10**6
+stop = "import os, signal, sys, time\\nfor line in sys.stdin:\\n os.kill(os.getppid(), signal.SIGSTOP)\\n"
+stop += " time.sleep(0.005)\\n os.kill(os.getppid(), signal.SIGCONT)\\n print(flush=True)"
+pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+stopper = subprocess.Popen([sys.executable, "-S", "-c", stop], **pipes)
+def away():
+    stopper.stdin.write(b"\\n")
+    stopper.stdout.readline()
+    ran = on_a_processor()
+    until(lambda: on_a_processor() > ran)
+    return switches(), waits.lost
+def on_a_processor():
+    return time.clock_gettime_ns((~task << 3) | 6)  # the clock of the thread with that number
+def switches():
+    return int(open(f"/proc/self/task/{task}/status").read().split("nonvoluntary_ctxt_switches:")[1].split()[0])
+def moved():
+    # off its processor: that counts as an absence, with the one that follows
+    before = waits.lost
+    for cpu in allowed:
+        os.sched_setaffinity(task, {cpu})
+    os.sched_setaffinity(task, allowed)
+    away()
+    return waits.lost > before
+allowed = os.sched_getaffinity(0)
+start(1)  # it is awake
+print(until(moved))
+def quiet():
+    (first, _), (second, lost), (third, again) = away(), away(), away()
+    if first == second == third:
+        verdicts.append(again == lost)
+    return verdicts
+verdicts = []
+until(quiet)
+print(all(verdicts))
+stopper.kill()
+"""
+    assert output(POOL + code) == ["True", "True"]
+
+
+@TWO_PROCESSORS
 def test_workers_stay_away_from_their_caller():
     """Beside threads that spin, a worker that is woken leaves its caller's processor until that state ends."""
     code = """
@@ -127,12 +200,10 @@ def length():
     before = waits.beside
     run(2, 1, lambda thread, i: until(lambda: waits.beside > before), ns=waits.worth_ns)
     return round((waits.shared_until - time.monotonic_ns()) / waits.shared_ns)
-found = [length()]
-for _ in range(6):
-    waits.shared_until = time.monotonic_ns() - second
-    found.append(length())
-waits.shared_until = 1
-print(*found, length())
+def ended(seconds):
+    waits.shared_until = time.monotonic_ns() - seconds * second  # before the start of the clock, too
+    return length()
+print(ended(1000), *(ended(1) for _ in range(6)), ended(1000))
 """
     assert output(POOL + BESIDE + code) == ["1", "2", "4", "8", "16", "16", "16", "1"]
 

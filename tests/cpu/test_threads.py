@@ -30,6 +30,9 @@ CASES = [  # batch, m, k, n: split by products, by rows of tiles, and not at all
     ((2,), 136, 130, 144),
     ((3,), 64, 200, 192),
     ((), 132, 300, 77),
+    ((), 256, 256, 384),  # blocks: each thread has columns, or rows; columns that are not divided equally
+    ((), 90, 130, 1111),
+    ((), 1000, 70, 321),
 ]
 
 
@@ -346,8 +349,8 @@ def test_a_worker_without_a_processor(count):
 
 
 def test_the_gil_is_released(rng):
-    """While one thread multiplies, another one runs Python."""
-    a, b = pair(rng, *(("i8i32", (), 600) if QUICK else ("f64", (), 2000)), 500, 2000)  # with AMX int8 takes 2 ms
+    """While one thread multiplies, for tens of milliseconds, another one runs Python."""
+    a, b = pair(rng, "f64", (), 200 if QUICK and (RUNNER or SANITIZED) else 2000, 500, 2000)
     ticks = []
     done = threading.Event()
 
@@ -419,6 +422,48 @@ def test_with_tile_registers_a_thread_computes_one_part_of_a_grid(threads, m, n,
         assert (parts.batch_a[0], parts.batch_a[1]) == (parts.m * 512, 0)
         assert (parts.batch_b[0], parts.batch_b[1]) == (0, parts.n)
         assert (parts.batch_c[0], parts.batch_c[1]) == (parts.m * n, parts.n)
+
+
+PARTS = [  # kernel, m, n: rows and columns of the grid for two threads
+    ("avx2_f32_outer_6x16", 128, 128, (1, 4)),  # two columns of parts for each thread, or one
+    ("avx2_f32_outer_6x16", 130, 96, (1, 2)),
+    ("avx2_f32_outer_6x16", 128, 80, (4, 1)),
+    ("avx2_i8i32_outer_6x16", 128, 128, (4, 1)),  # groups of k: rows of parts
+    ("avx2_i8i32_outer_6x16", 62, 128, (2, 1)),
+    ("avx2_i8i32_outer_6x16", 40, 128, None),
+    ("avx2_i8i32_outer_6x16", 512, 512, None),  # too large
+]
+
+
+@pytest.mark.parametrize(("name", "m", "n", "grid"), PARTS)
+def test_parts_of_small_products_are_equal(name, m, n, grid):
+    kernels = {ffi.string(lib.pysimd_kernels[i].name): i for i in range(lib.pysimd_kernel_count)}
+    kernel = ffi.addressof(lib.pysimd_kernels, kernels[name.encode()])
+    product, parts = ffi.new("pysimd_product *"), ffi.new("pysimd_product *")
+    product.m, product.n, product.k = m, n, 128
+    assert bool(lib.pysimd_grid(kernel, product, 2, 1, parts)) == (grid is not None)
+    if grid:
+        assert (parts.ndim, tuple(parts.shape[0:2])) == (2, grid)
+        assert (parts.m * grid[0], parts.n * grid[1]) == (m, n)
+
+
+@pytest.mark.parametrize("cores", [2, 3, 4, 16])
+def test_few_cores_take_a_second_thread_early(cores, cpu_limits):
+    """Up to three for ``thread_ns`` of work, more of them for twice as much."""
+    kernel = pysimd.kernel("generic_f32_outer_4x4")
+
+    def threads(thread_ns, cores=cores):
+        cpu_limits(threads=cores, thread_ns=thread_ns)
+        return CPU.threads(kernel, 64, 64, 64, 1)
+
+    low, high = 1.0, 1e9
+    while high / low > 1.01:
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if threads(middle, 16) > 1 else (low, middle)
+    estimate = 2 * low
+    assert (threads(estimate / 1.1) > 1) == (cores <= 3)
+    assert threads(estimate * 1.1) == 1
+    assert threads(estimate / 2.2) > 1
 
 
 def test_parts_of_products_stay_in_their_scratch_memory(rng):
