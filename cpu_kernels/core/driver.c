@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "caches.h"
+#include "direct.h"
 #include "gemm.h"
 #include "pack.h"
 #include "split.h"
@@ -26,6 +27,7 @@ typedef struct {
     const pysimd_kernel *kernel;
     const pysimd_product *product;
     int64_t first, count, row0, row1;
+    int direct;
     char *scratch;
 } work;
 
@@ -231,6 +233,15 @@ static int is_small(const work *w, const pysimd_call *s)
     return w->kernel->small(&from_arrays, p->cs_b);
 }
 
+/* The products `s` straight from the arrays. */
+static void multiply_direct(const work *w, const pysimd_call *s)
+{
+    pysimd_call from_arrays = *s;
+    const pysimd_product *p = w->product;
+    from_arrays.k = p->k, from_arrays.cs_a = p->cs_a, from_arrays.rs_b = p->rs_b;
+    pysimd_direct(w->kernel, &from_arrays, p->cs_b);
+}
+
 /* `count` products along the innermost dimension of the batch. */
 static void multiply_row(const work *w, int64_t count, const char *a, const char *b, char *c, int64_t bs_a,
                          int64_t bs_b, int64_t bs_c)
@@ -258,6 +269,10 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
                      .cs_c = p->cs_c,
                      .flags = p->flags};
     if (is_small(w, &s)) return;
+    if (w->direct) {
+        multiply_direct(w, &s);
+        return;
+    }
     if (kernel->form == GEMV && bs_a && !in_l2(w, bytes_read(kernel, &s))) s.flags |= PYSIMD_AHEAD;
     const staging g = staging_of(w, count);
     if (!g.bytes_a && !g.bytes_b) {
@@ -367,12 +382,14 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     int64_t batch = 1;
     for (int d = 0; d < product->ndim; d++) batch *= product->shape[d];
     if (batch == 0 || product->m == 0 || product->n == 0) return 0;
-    if (!is_shallow(kernel, product) && pysimd_gemm_takes(kernel, product->m, product->n, product->k))
+    const int direct = pysimd_is_direct(kernel, product);
+    if (!direct && !is_shallow(kernel, product) && pysimd_gemm_takes(kernel, product->m, product->n, product->k))
         return pysimd_gemm(kernel, product);
 
     int threads = product->threads;
     if (threads > PYSIMD_MAX_THREADS) threads = PYSIMD_MAX_THREADS;
-    division d = {.whole = {.kernel = kernel, .product = product, .count = batch, .row1 = product->m}};
+    division d = {.whole = {.kernel = kernel, .product = product, .count = batch, .row1 = product->m,
+                            .direct = direct}};
     d.tile = tile_rows(kernel, product->m);
     const int64_t tiles_of_rows = (product->m + d.tile - 1) / d.tile;
     d.by_rows = batch < threads && batch < tiles_of_rows;
@@ -385,7 +402,8 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     d.parts = wanted < d.units ? wanted : d.units;
 
     /* Memory is allocated before the first byte of C is written. */
-    d.scratch_bytes = staging_of(&d.whole, product->ndim ? product->shape[product->ndim - 1] : 1).total;
+    if (!direct)
+        d.scratch_bytes = staging_of(&d.whole, product->ndim ? product->shape[product->ndim - 1] : 1).total;
     int64_t all;
     if (d.scratch_bytes < 0 || __builtin_mul_overflow(d.scratch_bytes, threads, &all)) return -1;
     _Alignas(64) char local[ON_STACK];

@@ -1,0 +1,22 @@
+/* direct.h: products of a short K, or of few rows, of narrow values: blocks of B are widened, or interleaved, into L1,
+ * and C is written along its rows. Through panels of all of A and B such products took as long as the panels: they go
+ * to L2 and come back. The bits are those of the row's kernel. */
+#ifndef PYSIMD_DIRECT_H
+#define PYSIMD_DIRECT_H
+
+#include "driver.h"
+
+/* Whether pysimd_direct computes the product. */
+int pysimd_is_direct(const pysimd_kernel *kernel, const pysimd_product *product);
+
+/* C = A B of one product: k and the strides count the arrays' own values, and element (p, j) of B is at
+ * b[p*rs_b + j*cs_b]. */
+void pysimd_direct(const pysimd_kernel *kernel, const pysimd_call *s, int64_t cs_b);
+
+typedef void pysimd_direct_fn(const pysimd_kernel *kernel, const pysimd_call *s, int64_t cs_b);
+pysimd_direct_fn avx512_direct_bf16, avx512_direct_f16, avx512vnni_direct_i8, avx512vnni_direct_u8i8;
+
+/* 32-bit groups in the memory of staged rows of A, and in that of a block of B; columns of a row of four vectors. */
+enum { PYSIMD_DIRECT_WORDS = 4096, PYSIMD_DIRECT_COLUMNS = 64 };
+
+#endif

@@ -1,0 +1,73 @@
+"""Single products of a short K, or of few rows, of narrow types (core/direct.c): every layout, edge and kernel.
+
+The bits are those of any other route: a batch of the same product is computed through panels.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+from cases import few
+from reference import check, layouts_of, pair
+
+import pysimd
+
+NARROW = ("bf16f32", "f16f32", "i8i32", "u8i8i32")
+KERNELS = [k for k in pysimd.kernels("cpu", available=True) if k.form == "outer" and k.types in NARROW]
+SHAPES = [
+    *((m, k, n) for m in (1, 3, 16, 45) for k in (1, 2, 4, 5, 16, 17, 32) for n in (65, 128, 193)),
+    *((7, 3, 1400), (9, 31, 129), (5, 32, 1000), (33, 16, 700)),  # several blocks of columns
+    *((6, 33, 70), (1, 100, 40), (4, 672, 39), (5, 300, 47), (2, 90, 600)),  # of few rows, B widened in registers
+    *((2100, 4, 70), (300, 9, 130)),  # more rows than are staged at a time
+]
+
+
+def through_panels(a, b, kernel):
+    return pysimd.matmul(np.stack([a, a]), np.stack([b, b]), kernel=kernel)[1]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)
+@pytest.mark.parametrize("shape", few(SHAPES), ids=str)
+def test_edges(kernel, shape, rng):
+    """Nothing outside C is written, and all of C is."""
+    m, k, n = shape
+    a, b = pair(rng, kernel.types, (m, k), (k, n))
+    expected = through_panels(a, b, kernel)
+    check(expected, kernel.types, a, b)
+    room = np.full((m + 2, n + 7), 99, kernel.c_dtype)
+    for threads in (1, 3):
+        out = room[1:-1, 3:-4]
+        out[...] = -1
+        assert pysimd.matmul(a, b, out=out, kernel=kernel, threads=threads) is out
+        assert out.tobytes() == expected.tobytes()
+        out[...] = 99
+        assert (room == 99).all()
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)
+@pytest.mark.parametrize("shape", [(19, 7, 140), (5, 60, 90), (18, 2, 1300)], ids=str)
+def test_strides(kernel, shape, rng):
+    m, k, n = shape
+    a, b = pair(rng, kernel.types, (m, k), (k, n))
+    expected = through_panels(a, b, kernel)
+    for (name_a, x), (name_b, y) in itertools.product(layouts_of(a).items(), layouts_of(b).items()):
+        assert pysimd.matmul(x, y, kernel=kernel, threads=1).tobytes() == expected.tobytes(), (name_a, name_b)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)
+def test_special_values(kernel, rng):
+    """NaN and infinity stay in their rows and columns, and the lowest int8 are exact."""
+    m, k, n = 9, 5, 150
+    a, b = pair(rng, kernel.types, (m, k), (k, n))
+    if kernel.c_dtype.kind == "f":
+        x, y = a.view(np.uint16), b.view(np.uint16)
+        infinity = 0x7C00 if kernel.types == "f16f32" else 0x7F80
+        x[2, 1], x[4, 0], y[3, 70] = infinity, infinity | 1, infinity
+        found, expected = pysimd.matmul(a, b, kernel=kernel), through_panels(a, b, kernel)
+        assert np.array_equal(found, expected, equal_nan=True)
+        assert np.isnan(found[4]).all()
+        assert np.isinf(found[2]).any()
+        assert np.isfinite(np.delete(np.delete(found, (2, 4), 0), 70, 1)).all()
+    else:
+        a[...], b[...] = 255 if a.dtype == np.uint8 else -128, -128
+        check(pysimd.matmul(a, b, kernel=kernel), kernel.types, a, b)
