@@ -27,7 +27,8 @@ ffi.cdef(
     typedef struct {
         const char *name;
         int target, types, form, mr, nr, k_group, mr_vl, nr_vl, k_tile, panel;
-        int dispatch_from, dispatch, dispatch_macs, dispatch_rows, dispatch_k, not_with, column_step, unchained;
+        int dispatch_from, dispatch, dispatch_macs, dispatch_rows, dispatch_k, not_with, column_step, unchained,
+            dispatch_few_rows, dispatch_few_columns, dispatch_dots;
         pysimd_run_fn *run;
         ...;
     } pysimd_kernel;
@@ -87,6 +88,9 @@ ffi.cdef(
     void pysimd_start(int highest_target);
     int pysimd_can_run(const pysimd_kernel *kernel);
     const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k);
+    typedef enum { PYSIMD_BY_ROWS, PYSIMD_BY_COLUMNS, PYSIMD_BY_NEITHER, ... } pysimd_order;
+    const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int64_t k, pysimd_order a,
+                                               pysimd_order b);
 
     typedef struct {
         int64_t m, n, k;

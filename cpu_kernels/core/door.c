@@ -143,6 +143,12 @@ static pysimd_scaling scaling_of(const request *r, const plan *p, const pysimd_k
     return s;
 }
 
+static const pysimd_kernel *chosen(const plan *p)
+{
+    return pysimd_choose_ordered(p->types, p->a.rows, p->b.cols, p->a.cols, pysimd_order_of(&p->a),
+                                 pysimd_order_of(&p->b));
+}
+
 static PyArrayObject *new_array(npy_intp *shape, int nd, int type)
 {
     return (PyArrayObject *)PyArray_SimpleNew(nd, shape, type);
@@ -157,7 +163,7 @@ static PyObject *multiply(const request *r)
     if (!pysimd_read_request(r, &p)) return not_implemented();
     const int nd = pysimd_result_shape(r, &p, shape);
     if (nd > PYSIMD_MAX_DIMS || (r->out && !pysimd_usable(r, &p, r->out, shape, nd))) return not_implemented();
-    const pysimd_kernel *kernel = r->kernel ? r->kernel : pysimd_choose(p.types, p.a.rows, p.b.cols, p.a.cols);
+    const pysimd_kernel *kernel = r->kernel ? r->kernel : chosen(&p);
 
     PyArrayObject *result = (PyArrayObject *)r->out;
     if (result)
@@ -474,7 +480,7 @@ static PyObject *door_streams(PyObject *self, PyObject *const *args, Py_ssize_t 
     npy_intp shape[PYSIMD_MAX_DIMS + 2];
     if (!row_of(args[3], &r.kernel) || !pysimd_read_request(&r, &p)) return not_implemented();
     if (!pysimd_usable(&r, &p, r.out, shape, pysimd_result_shape(&r, &p, shape))) return not_implemented();
-    const pysimd_kernel *kernel = r.kernel ? r.kernel : pysimd_choose(p.types, p.a.rows, p.b.cols, p.a.cols);
+    const pysimd_kernel *kernel = r.kernel ? r.kernel : chosen(&p);
     pysimd_fill_product(&p, kernel, PYSIMD_ZERO, limits.stream_bytes);
     return PyBool_FromLong(p.product.flags & PYSIMD_STREAM);
 }

@@ -15,6 +15,7 @@
 #include "pack.h"
 #include "split.h"
 #include "stage.h"
+#include "strips.h"
 #include "threads.h"
 
 enum {
@@ -65,6 +66,7 @@ static void columns_of_tiles(const pysimd_kernel *kernel, const pysimd_call *s, 
                              int64_t step_b)
 {
     const pysimd_sizes size = pysimd_sizes_in_kernel(kernel);
+    const int64_t cs_c = kernel->form == GEMV ? s->cs_c : 1;
     pysimd_call t = *s;
     t.bs_b = 0;
     for (int64_t q = 0, j0 = 0; q < columns->count; q++, j0 += t.n) {
@@ -74,7 +76,7 @@ static void columns_of_tiles(const pysimd_kernel *kernel, const pysimd_call *s, 
             t.batch = r < rows->higher ? rows->higher : rows->count - r;
             t.m = part_of(rows, r, s->m - i0);
             t.a = (const char *)s->a + i0 * s->rs_a * size.a, t.bs_a = t.m * s->rs_a;
-            t.c = (char *)s->c + (i0 * s->rs_c + j0) * size.c, t.bs_c = t.m * s->rs_c;
+            t.c = (char *)s->c + (i0 * s->rs_c + j0 * cs_c) * size.c, t.bs_c = t.m * s->rs_c;
             kernel->batch(&t);
         }
     }
@@ -111,7 +113,7 @@ static void tiles(const work *w, const pysimd_call *s)
     }
     const split rows = gemv ? split_of(s->m, s->m, 1) : rows_of_tiles(kernel, s->m);
     const split columns = split_of(s->n, most_n, kernel->column_step ? kernel->column_step : kernel->nr);
-    const int64_t step_b = kernel->form == OUTER ? kernel->k_group : s->rs_b;
+    const int64_t step_b = kernel->form == OUTER ? kernel->k_group : s->rs_b, cs_c = gemv ? s->cs_c : 1;
     const double each = bytes_read(kernel, s) + (double)s->m * (double)s->n * size.c;
     const int64_t together = side_by_side(w, each);
     if (together == 1 && rows.step == 1 && in_l2(w, 2 * each)) {
@@ -140,7 +142,7 @@ static void tiles(const work *w, const pysimd_call *s)
                 y = next_tile(&columns, q, y, s->n, same_n);
                 t.n = y.count;
                 t.b = (const char *)s->b + (i * s->bs_b + y.first * step_b) * size.b;
-                t.c = (char *)s->c + (i * s->bs_c + x.first * s->rs_c + y.first) * size.c;
+                t.c = (char *)s->c + (i * s->bs_c + x.first * s->rs_c + y.first * cs_c) * size.c;
                 const int last = i + t.batch == s->batch && r + 1 == rows.count && q + 1 == columns.count;
                 t.flags = s->flags | pysimd_flags_in_a_row(kernel, &before, &t, last);
                 kernel->batch(&t);
@@ -383,7 +385,9 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     for (int d = 0; d < product->ndim; d++) batch *= product->shape[d];
     if (batch == 0 || product->m == 0 || product->n == 0) return 0;
     const int direct = pysimd_is_direct(kernel, product);
-    if (!direct && !is_shallow(kernel, product) && pysimd_gemm_takes(kernel, product->m, product->n, product->k))
+    const int strips = !direct && kernel->dispatch_few_columns && pysimd_strips_take_few(kernel, product);
+    const int by_tiles = direct || is_shallow(kernel, product);
+    if (strips || (!by_tiles && pysimd_gemm_takes(kernel, product->m, product->n, product->k)))
         return pysimd_gemm(kernel, product);
 
     int threads = product->threads;

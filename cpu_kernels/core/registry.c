@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "caches.h"
 #include "small.h"
 
 #define KERNEL(NAME, ...)                                                                                              \
@@ -73,6 +74,12 @@ typedef struct {
 } choice;
 static choice choices[TYPES][CHOICES];
 
+/* The kernels that are taken by the order of the operands: that for few rows, or columns, and a GEMV kernel. */
+typedef struct {
+    const pysimd_kernel *_Atomic few, *_Atomic dots;
+} ordered_choice;
+static ordered_choice ordered_choices[TYPES];
+
 static int is_of(pysimd_target target)
 {
     const uint64_t needs = pysimd_targets[target].needs;
@@ -105,6 +112,20 @@ static const pysimd_kernel *preferred(int types, int n, int of_any_size)
     return best;
 }
 
+/* Those of the highest target. */
+static void find_ordered(int types)
+{
+    const pysimd_kernel *few = NULL, *dots = NULL;
+    for (int i = 0; i < pysimd_kernel_count; i++) {
+        const pysimd_kernel *kernel = pysimd_kernels + i;
+        if ((int)kernel->types != types || !pysimd_can_run(kernel)) continue;
+        if (kernel->dispatch_few_rows && (!few || kernel->target > few->target)) few = kernel;
+        if (kernel->dispatch_dots && (!dots || kernel->target > dots->target)) dots = kernel;
+    }
+    ordered_choices[types].few = few;
+    ordered_choices[types].dots = dots;
+}
+
 void pysimd_start(int highest_target)
 {
     const uint64_t tiles = pysimd_targets[AMX].needs;
@@ -117,6 +138,7 @@ void pysimd_start(int highest_target)
         if (kernel->mr_vl) kernel->mr = kernel->mr_vl * lanes;
         if (kernel->nr_vl) kernel->nr = kernel->nr_vl * lanes;
     }
+    for (int types = 0; types < TYPES; types++) find_ordered(types);
     for (int types = 0; types < TYPES; types++)
         for (int n = 0; n < CHOICES; n++) {
             choices[types][n].of_all = preferred(types, n, 0);
@@ -146,4 +168,51 @@ const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k)
                      (double)m * (double)n * (double)k >= kernel->dispatch_macs;
     if (fits || kernel->dispatch_macs == 0) return kernel;
     return atomic_load_explicit(&found->of_any_size, memory_order_acquire);
+}
+
+/* Whether a GEMV kernel computes products whose large operand, many x k, has adjacent elements along K: .dispatch_dots.
+ * Of more than PYSIMD_GEMV_COLUMNS rows and columns `both` operands must. `wide`: B is the large one. */
+static int takes_dots(const pysimd_kernel *kernel, int64_t few, int64_t many, int64_t k, int both, int wide)
+{
+    enum { SMALL = 1 << 17, LONG_K = 512, SOME_K = 128, SOME = 8 };
+    if (few <= PYSIMD_GEMV_COLUMNS) return k >= kernel->dispatch_k;
+    if (few > kernel->dispatch_dots || !both) return 0;
+    const int small = (double)many * (double)k <= SMALL, doubles = kernel->types == F64;
+    return (small && k >= LONG_K) || (doubles && wide && k >= SOME_K && (small || few <= SOME));
+}
+
+/* The kernel for products of few rows or columns whose large operand is in this order; NULL: no other than in general.
+ */
+static const pysimd_kernel *choose_by_order(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
+{
+    enum { LEAST_MACS = 4096, LEAST_COLUMNS = 64, TIMES_L2 = 4, TERMS_A_COLUMN = 6, LEAST_BYTES = 1024 };
+    const int wide = m < n;
+    const int64_t few = wide ? m : n, many = wide ? n : m, size = pysimd_element_sizes[types].a;
+    if ((double)few * (double)many * (double)k < LEAST_MACS) return NULL;
+    const ordered_choice *found = &ordered_choices[types];
+    const pysimd_kernel *dots = atomic_load_explicit(&found->dots, memory_order_acquire);
+    const pysimd_order large = wide ? b : a, along_k = wide ? PYSIMD_BY_COLUMNS : PYSIMD_BY_ROWS;
+    if (large == along_k) {
+        const int both = a == PYSIMD_BY_ROWS && b == PYSIMD_BY_COLUMNS;
+        return dots && takes_dots(dots, few, many, k, both, wide) ? dots : NULL;
+    }
+    const pysimd_kernel *kernel = atomic_load_explicit(&found->few, memory_order_acquire);
+    if (!kernel || large == PYSIMD_BY_NEITHER) return NULL;
+    const double bytes = (double)many * (double)k * (double)size;
+    const int fits = many >= 2 * kernel->nr && bytes <= TIMES_L2 * (double)pysimd_caches().l2;
+    if (wide) return fits && few <= kernel->dispatch_few_rows ? kernel : NULL;
+    if (fits && few <= kernel->dispatch_few_columns && k >= TERMS_A_COLUMN * few && few * k * size >= LEAST_BYTES)
+        return kernel;
+    if (few <= PYSIMD_GEMV_COLUMNS || many < LEAST_COLUMNS) return NULL;
+    kernel = atomic_load_explicit(&choices[types][CHOICES - 1].of_any_size, memory_order_acquire);
+    return kernel && pysimd_takes_few_columns(kernel, m, n, k) ? kernel : NULL;
+}
+
+const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
+{
+    enum { FEW = 16, LEAST_K = 32 }; /* no small product is looked at any further */
+    const int64_t few = m < n ? m : n;
+    const pysimd_kernel *kernel = NULL;
+    if (k >= LEAST_K && few > 1 && few <= FEW) kernel = choose_by_order(types, m, n, k, a, b);
+    return kernel ? kernel : pysimd_choose(types, m, n, k);
 }

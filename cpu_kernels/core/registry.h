@@ -69,9 +69,23 @@ int pysimd_has(pysimd_target target);
 
 int pysimd_can_run(const pysimd_kernel *kernel);
 
-/* The kernel that dispatch takes for products of m rows, n columns and k, by the rule of kernels.inc. A single row is
- * computed by a GEMV kernel with the operands exchanged, C^T = B^T A^T, and so are few rows with a long K. Bits never
- * depend on the size of the batch or on strides. NULL for types of which kernels are taken by name alone. */
+/* The kernel that dispatch takes for products of m rows, n columns and k, by the rule of kernels.inc, but for what it
+ * says of the order of the operands. A single row is computed by a GEMV kernel with the operands exchanged,
+ * C^T = B^T A^T, and so are few rows with a long K. NULL for types of which kernels are taken by name alone. */
 const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k);
+
+/* How a matrix is stored: elements of a row are adjacent, or those of a column. */
+typedef enum { PYSIMD_BY_ROWS, PYSIMD_BY_COLUMNS, PYSIMD_BY_NEITHER } pysimd_order;
+
+/* The same of operands in this order: products of few rows or columns are computed in the order in which the large
+ * operand is read fastest. So their bits depend on it, but never on the size of the batch. */
+const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b);
+
+/* Whether a kernel for few columns of a transposed A computes the product with the operands exchanged (strips.c). With
+ * fewer terms, transposing C takes longer than it saves. */
+static inline int pysimd_takes_few_columns(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k)
+{
+    return n < m && n <= kernel->dispatch_few_columns && k / 2 >= n * pysimd_element_sizes[kernel->types].a;
+}
 
 #endif

@@ -214,6 +214,11 @@ int pysimd_usable(const request *r, plan *p, PyObject *given, const npy_intp *sh
     return !r->c || pysimd_same_memory(out, p->c.array) || !pysimd_overlap(out, p->c.array);
 }
 
+pysimd_order pysimd_order_of(const operand *x)
+{
+    return x->cs == x->size ? PYSIMD_BY_ROWS : x->rs == x->size ? PYSIMD_BY_COLUMNS : PYSIMD_BY_NEITHER;
+}
+
 /* Whether C is written by non-temporal stores: only where they are one ascending sequence that fills every cache line,
  * so rows as wide as the tile, one after the other. Lines of which a part is stored at another time, or in another way,
  * are written to memory more than once: 24x24 float products took 14 times as long. */
@@ -249,5 +254,6 @@ void pysimd_fill_product(plan *p, const pysimd_kernel *kernel, int flags, double
     q->threads = q->woken = 1;
     q->ns = 0;
     q->interrupted = NULL;
-    if (kernel->form == GEMV && q->m <= PYSIMD_GEMV_COLUMNS && q->m < q->n) exchange_operands(q);
+    const int dots = kernel->dispatch_dots && q->cs_a == 1 && q->rs_b == 1;
+    if (kernel->form == GEMV && q->m < q->n && (q->m <= PYSIMD_GEMV_COLUMNS || dots)) exchange_operands(q);
 }

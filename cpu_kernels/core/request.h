@@ -57,6 +57,9 @@ int pysimd_usable(const request *r, plan *p, PyObject *given, const npy_intp *sh
  * non-temporal stores where they can be. */
 void pysimd_fill_product(plan *p, const pysimd_kernel *kernel, int flags, double stream_bytes);
 
+/* How an operand is stored. */
+pysimd_order pysimd_order_of(const operand *x);
+
 /* Whether the result has a 16-bit type, to which the kernel's float32 is rounded. */
 int pysimd_is_narrow(const plan *p);
 

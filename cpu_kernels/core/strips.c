@@ -7,12 +7,16 @@
  * (PYSIMD_CHAIN; integers are just added), and K is divided in the same blocks as in gemm.c, so the bits are the same.
  *
  *   in place   few tiles of rows, and B as the kernel reads it: STRIP_K rows of B are read side by side, from left to
- *              right.
+ *              right; more of them where they are short, or the kernel is one for few rows.
  *   in pieces  else a piece of B is packed, or widened, into L2, and multiplied at once. The columns of a transposed B
  *              are read in longer pieces, of fewer of them.
  *
  * A product of few columns whose A is transposed is computed like that with the operands exchanged, C^T = B^T A^T: A's
  * columns are the long rows that are read once.
+ *
+ * Tried on a Xeon (Ice Lake): products of 5 to 16 rows below LARGE multiply-adds (gemm.c) in place, by the kernels that
+ * dispatch takes for their columns, 1.1 to 2 times as long as in the driver; a transposed A of two tiles of columns
+ * read in place by gemm.c, 0.9 to 1.05 times.
  *
  * Tried on a Zen 3, one thread, 8 x 4096 x 4096 float, where the multiply-adds alone take 3 ms, reading B alone 2.2,
  * and the product 6 to 7: in place with 16 rows side by side, which fall in the same sets, 1.3 times as long; pieces of
@@ -43,7 +47,9 @@ enum {
     LEAST_BYTES = 256,     /* a row of C, */
     LEAST_COLUMNS = 2,     /* and its tiles */
     LEAST_K = 64,          /* of products of few columns whose A is in L2 */
-    STRIP_K = 8,           /* rows of B that are read side by side in place */
+    STRIP_K = 8,           /* rows of B that are read side by side in place, */
+    MOST_K = 256,          /* more of them where they are short, */
+    FEW_K = 64,            /* and by kernels for few rows */
     STRIP_TILES = 64,      /* of C, in a call of the kernel */
     STRIP_BYTES = 16 << 10, /* a row of accumulators */
     PIECE_K = 32,          /* rows of a piece */
@@ -90,7 +96,8 @@ static int of_integers(const pysimd_kernel *kernel) { return kernel->types == I8
 static int has_kernel(const pysimd_kernel *kernel)
 {
     const int64_t tile = (int64_t)kernel->mr * kernel->nr * pysimd_element_sizes[kernel->types].c;
-    return kernel->form == OUTER && kernel->dispatch != NEVER && !kernel->k_tile && tile >= 256 &&
+    const int taken = kernel->dispatch != NEVER || kernel->dispatch_few_rows;
+    return kernel->form == OUTER && taken && !kernel->k_tile && tile >= 256 &&
            (of_integers(kernel) || (kernel->k_group == 1 && !kernel->unchained));
 }
 
@@ -110,7 +117,8 @@ static int has_shape(const pysimd_kernel *kernel, int64_t m, int64_t n, int by_r
 static int exchanges(const pysimd_kernel *kernel, const pysimd_product *q)
 {
     const int64_t size = pysimd_element_sizes[kernel->types].a;
-    const int from_l2 = size == sizeof(double) && q->k >= LEAST_K;
+    const int from_l2 = (size == sizeof(double) && q->k >= LEAST_K) || kernel->dispatch_few_rows ||
+                        pysimd_takes_few_columns(kernel, q->m, q->n, q->k);
     if (!from_l2 && (double)q->m * (double)q->k * (double)size <= (double)pysimd_caches().l2) return 0;
     return q->rs_a == 1 && q->cs_a != 1 && q->m > q->n && can_exchange(kernel) &&
            has_shape(kernel, q->n, q->m, 1);
@@ -120,6 +128,23 @@ int pysimd_strips_take(const pysimd_kernel *kernel, const pysimd_product *q)
 {
     if (!has_kernel(kernel)) return 0;
     return has_shape(kernel, q->m, q->n, q->cs_b == 1) || exchanges(kernel, q);
+}
+
+int pysimd_strips_take_few(const pysimd_kernel *kernel, const pysimd_product *q)
+{
+    if (q->cs_b == 1 && q->m <= kernel->dispatch_few_rows) return has_shape(kernel, q->m, q->n, 1);
+    if (q->rs_a != 1 || q->cs_a == 1) return 0;
+    return (kernel->dispatch_few_rows || pysimd_takes_few_columns(kernel, q->m, q->n, q->k)) && exchanges(kernel, q);
+}
+
+/* Rows of B that are read side by side in place: of short ones so many that the accumulators are not loaded and stored
+ * more often than B is. 12 x 1282 x 65 float took 0.65 times as long as with eight. A kernel for few rows keeps its
+ * accumulators in registers down 64 rows: 32 and 128 took 0.95 to 1.1 times as long (Xeon). */
+static int64_t rows_in_place(const job *j)
+{
+    if (j->kernel->dispatch_few_rows) return FEW_K;
+    const int64_t rows = STRIP_BYTES / (j->n * j->size.b) / STRIP_K * STRIP_K;
+    return most(STRIP_K, least(rows, MOST_K));
 }
 
 static job job_of(const pysimd_kernel *kernel, const pysimd_product *q, int threads)
@@ -138,7 +163,7 @@ static job job_of(const pysimd_kernel *kernel, const pysimd_product *q, int thre
     j.rows = equal_parts(j.m, kernel->mr, 1);
     j.in_place = pysimd_reads_b(kernel, j.rs_b, j.cs_b) && j.m <= ROWS_IN_PLACE * kernel->mr;
     j.a_in_place = pysimd_reads_a(kernel, j.k, j.rs_a, j.cs_a) && kernel->k_group == 1;
-    j.depth = j.in_place ? STRIP_K : by_rows ? PIECE_K : COLUMNS_K;
+    j.depth = j.in_place ? rows_in_place(&j) : by_rows ? PIECE_K : COLUMNS_K;
     const int64_t longest = j.in_place ? STRIP_BYTES / j.size.c / nr
                             : by_rows  ? PIECE_BYTES / (j.packed.b * kernel->k_group) / nr
                                        : COLUMNS_PANELS;

@@ -18,7 +18,13 @@
 
 #ifndef PYSIMD_GEMV_MR
 #define PYSIMD_GEMV_MR
-enum { MR = 8 }; /* rows of A at a time; each is a chain of multiply-adds of its own */
+#ifndef ROWS_AT_A_TIME
+#define ROWS_AT_A_TIME 8
+#endif
+#ifndef DOTS
+#define DOTS 12 /* accumulators of several columns of B; N columns of it and one row of A take the other registers */
+#endif
+enum { MR = ROWS_AT_A_TIME }; /* of A; each is a chain of multiply-adds of its own */
 #endif
 
 /* The first m elements of REGISTERS registers of C, V(rows) in each: added to C, or stored in it. */
@@ -40,6 +46,7 @@ INLINE void PASTE(VEC, finish)(const int REGISTERS, int m, V(acc) *found, V(elem
         return;
     }
     V(sum) values[2 * V(rows)], old; /* unsigned for integers: additions wrap */
+    _Static_assert(MR <= 2 * V(rows), "the rows of A that are added at a time");
     memcpy(values, found, REGISTERS * sizeof *found);
     for (int i = 0; i < m; i++, c += rs_c) {
         if (!(flags & PYSIMD_ZERO)) {
@@ -58,8 +65,11 @@ INLINE void PASTE(VEC, rows_of)(const int M, int64_t k, const V(elem_a) *a, int6
     const int64_t rs = rs_a * (int64_t)sizeof *a;
     int64_t rs3 = 3 * rs;
     if (M > 3) OPAQUE(rs3);
-    const char *base[2] = {(const char *)a, (const char *)a + 5 * rs};
-    if (M > 5) OPAQUE(base[1]);
+    const char *base[(MR + 4) / 5];
+    UNROLL for (int g = 0; 5 * g < MR; g++) {
+        base[g] = (const char *)a + 5 * g * rs;
+        if (g > 0 && 5 * g < M) OPAQUE(base[g]);
+    }
     V(acc) acc[MR], found[MR / V(rows)];
     UNROLL for (int i = 0; i < MR; i++) acc[i] = V(zero)();
     int64_t p = k;
@@ -67,8 +77,7 @@ INLINE void PASTE(VEC, rows_of)(const int M, int64_t k, const V(elem_a) *a, int6
         const V(vec) xp = V(load_x)(x);
         UNROLL for (int i = 0; i < M; i++) acc[i] = V(fma)(V(load)((const V(elem_a) *)ROW_ADDRESS(i)), xp, acc[i]);
         x += V(lanes);
-        base[0] += V(lanes) * sizeof *a;
-        base[1] += V(lanes) * sizeof *a;
+        UNROLL for (int g = 0; 5 * g < MR; g++) base[g] += V(lanes) * sizeof *a;
     }
     if (p > 0) {
         const V(part) rest = V(part_of)((int)p);
@@ -92,6 +101,9 @@ INLINE void PASTE(VEC, by_rows)(int64_t m, int64_t k, const V(elem_a) *a, int64_
     switch (m) {
 #define CASE(M) case M: PASTE(VEC, rows_of)(M, k, a, rs_a, end, x, c, rs_c, flags); break;
         CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7)
+#if ROWS_AT_A_TIME == 16
+        CASE(8) CASE(9) CASE(10) CASE(11) CASE(12) CASE(13) CASE(14) CASE(15)
+#endif
 #undef CASE
     }
 }
@@ -101,7 +113,7 @@ INLINE void PASTE(VEC, rows_by_columns)(const int M, const int N, int64_t k, con
                                         const V(elem_a) *end, const V(elem_b) *x, int64_t rs_x, V(elem_c) *c,
                                         int64_t rs_c, int64_t cs_c, int flags)
 {
-    enum { MOST = 12 }; /* accumulators; N columns of x and one of A take the other registers */
+    enum { MOST = DOTS };
     const int within = a + (M - 1) * rs_a + k / V(lanes) * V(lanes) + V(lanes) <= end;
     const int64_t rs = rs_a * (int64_t)sizeof *a;
     V(acc) acc[MOST + V(rows)], found[MOST / V(rows) + 1];
@@ -165,11 +177,25 @@ INLINE void PASTE(VEC, by_rows_of_columns)(const int N, int64_t m, int64_t k, co
                                            const V(elem_a) *end, const V(elem_b) *x, int64_t rs_x, V(elem_c) *c,
                                            int64_t rs_c, int64_t cs_c, int flags)
 {
+#if DOTS == 24 /* parts of nearly the same size */
+    for (int64_t parts = (m + DOTS / N - 1) / (DOTS / N), M; m > 0; m -= M, a += M * rs_a, c += M * rs_c, parts--) {
+        M = (m + parts - 1) / parts;
+        switch (M) {
+#define CASE(M)                                                                                                        \
+    case M:                                                                                                            \
+        PASTE(VEC, rows_by_columns)(M * N <= DOTS ? M : 1, N, k, a, rs_a, end, x, rs_x, c, rs_c, cs_c, flags);         \
+        break;
+            CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
+#undef CASE
+        }
+    }
+#else
     const int M = N == 4 ? 3 : 4;
     for (; m >= M; m -= M, a += M * rs_a, c += M * rs_c)
         PASTE(VEC, rows_by_columns)(M, N, k, a, rs_a, end, x, rs_x, c, rs_c, cs_c, flags);
     for (; m > 0; m--, a += rs_a, c += rs_c)
         PASTE(VEC, rows_by_columns)(1, N, k, a, rs_a, end, x, rs_x, c, rs_c, cs_c, flags);
+#endif
 }
 
 /* The accumulators of V(rows) elements of C, added. */
@@ -533,11 +559,13 @@ INLINE void PASTE(VEC, short_columns)(const int N, int64_t k, const V(elem_a) *a
                                       int64_t rs_wide, V(acc) *found)
 {
     enum { ACCUMULATORS = V(lanes) / V(depth), COLUMNS = PYSIMD_GEMV_COLUMNS };
-    _Static_assert(ACCUMULATORS == 8 || ACCUMULATORS == 4, "a tree of three or two levels");
-    V(acc) level[4][COLUMNS];
+    _Static_assert(ACCUMULATORS == 16 || ACCUMULATORS == 8 || ACCUMULATORS == 4, "a tree of four, three or two levels");
+    V(acc) level[5][COLUMNS];
     UNROLL for (int i = 0; i < ACCUMULATORS; i++) {
-        const int l = ACCUMULATORS == 8 ? (i & 1) << 2 | (i & 2) | i >> 2 : (i & 1) << 1 | i >> 1;
-        const int up = (i & 7) == 7 ? 3 : (i & 3) == 3 ? 2 : i & 1;
+        const int l = ACCUMULATORS == 16  ? (i & 1) << 3 | (i & 2) << 1 | (i & 4) >> 1 | i >> 3
+                      : ACCUMULATORS == 8 ? (i & 1) << 2 | (i & 2) | i >> 2
+                                          : (i & 1) << 1 | i >> 1;
+        const int up = (i & 15) == 15 ? 4 : (i & 7) == 7 ? 3 : (i & 3) == 3 ? 2 : i & 1;
         V(acc) sum[COLUMNS];
         PASTE(VEC, pass)(1, N, 1, 0, k - l * V(depth), a + l * V(depth) * cs_a, cs_a, wide + l * V(depth), rs_wide,
                          sum);
@@ -545,7 +573,7 @@ INLINE void PASTE(VEC, short_columns)(const int N, int64_t k, const V(elem_a) *a
             UNROLL for (int j = 0; j < N; j++) sum[j] = V(add)(level[b][j], sum[j]);
         UNROLL for (int j = 0; j < N; j++) level[up][j] = sum[j];
     }
-    UNROLL for (int j = 0; j < N; j++) found[j] = level[ACCUMULATORS == 8 ? 3 : 2][j];
+    UNROLL for (int j = 0; j < N; j++) found[j] = level[ACCUMULATORS == 16 ? 4 : ACCUMULATORS == 8 ? 3 : 2][j];
 }
 
 /* V(rows) elements of each of N adjacent columns of C. */

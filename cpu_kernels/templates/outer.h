@@ -48,7 +48,7 @@ enum { OVERLAPS = 1 };
 /* Where accumulators, row of B and one broadcast take all sixteen ymm registers, gcc would read the row as the memory
  * operand of every multiply-add: 13 loads for the 12 multiply-adds of 4x24, not 7. Arm has no such operands. */
 #ifdef __x86_64__
-enum { KEEPS_ROW = NV_MAX == 3 };
+enum { KEEPS_ROW = NV_MAX >= 3 };
 #else
 enum { KEEPS_ROW = 0 };
 #endif
@@ -202,14 +202,20 @@ INLINE void tiles_of_m(const int M, const pysimd_call *s)
         tiles(M, NV_MAX, 0, s, PYSIMD_ZERO);
     else if (s->n == NR)
         tiles(M, NV_MAX, 0, s, s->flags);
+    else if (NV_MAX > 5 && s->n > 5 * LANES)
+        tiles_of_edge(M, NV_MAX > 5 ? 6 : 1, s);
+    else if (NV_MAX > 4 && s->n > 4 * LANES)
+        tiles_of_edge(M, NV_MAX > 4 ? 5 : 1, s);
+    else if (NV_MAX > 3 && s->n > 3 * LANES)
+        tiles_of_edge(M, NV_MAX > 3 ? 4 : 1, s);
     else if (NV_MAX > 2 && s->n > 2 * LANES)
-        tiles_of_edge(M, NV_MAX, s);
+        tiles_of_edge(M, NV_MAX > 2 ? 3 : 1, s);
     else if (NV_MAX > 1 && s->n > LANES)
         tiles_of_edge(M, 2, s);
     else
         tiles(M, 1, 1, s, s->flags);
 }
-_Static_assert(NV_MAX <= 3, "tiles_of_m has cases for one vector to three");
+_Static_assert(NV_MAX <= 6, "tiles_of_m has cases for one vector to six");
 
 #if MR == NR
 #ifdef B_IN_REGISTERS

@@ -65,20 +65,25 @@ def test_each_of_some_columns_has_the_bits_it_has_alone(types, n, rng):
     named = pysimd.kernels("cpu", types=types, form="gemv", available=True)
     if not named:
         pytest.skip("no kernel for a vector here")
-    kind = named[0].c_dtype
+    for kernel in named:
+        check_each_column(kernel, n, rng)
+
+
+def check_each_column(kernel, n, rng):
+    kind, types = kernel.c_dtype, kernel.types
     shapes = itertools.product((1, 2, 3, 4, 5, 9), (0, 1, 7, 8, 15, 16, 17, 33))
-    for m, k in (*shapes, *itertools.product((16, 21, 40), (13, 64, 150))):
+    for m, k in (*shapes, *itertools.product((12, 16, 21, 40), (13, 64, 150))):
         a, b = pair(rng, types, (3, m, k), (3, k, n))
-        alone = [pysimd.matmul(a, np.ascontiguousarray(b[..., j : j + 1]), kernel=named[0]) for j in range(n)]
+        alone = [pysimd.matmul(a, np.ascontiguousarray(b[..., j : j + 1]), kernel=kernel) for j in range(n)]
         expected = np.concatenate(alone, -1)
         check(expected, types, a, b)
         for of_a, of_b, of_out in itertools.product(LAYOUTS, LAYOUTS[:2], (layouts.contiguous, layouts.padded_rows)):
             out = of_out(random_result(rng, kind, (3, m, n)))
-            pysimd.matmul(of_a(a), of_b(b), out=out, kernel=named[0])
+            pysimd.matmul(of_a(a), of_b(b), out=out, kernel=kernel)
             assert out.tobytes() == expected.tobytes(), (m, k, of_a.__name__, of_b.__name__, of_out.__name__)
         c = random_result(rng, kind, (3, m, n))
         out = layouts.padded_rows(c)
-        pysimd.gemm(a, b, out, beta=1, out=out, kernel=named[0])
+        pysimd.gemm(a, b, out, beta=1, out=out, kernel=kernel)
         check(out, types, a, b, c)
 
 
@@ -92,8 +97,11 @@ def test_dispatch_takes_a_few_columns_of_many_rows(types, n, rng):
     assert CPU.chosen(types, n, 5, 40).name not in named
     assert CPU.chosen(types, n, 5, 400).name not in named
     a, b = pair(rng, types, (3, 40, 40), (3, 40, n))
-    check(pysimd.matmul(a, b), types, a, b)
-    assert pysimd.matmul(layouts.transposed(a), layouts.transposed(b)).tobytes() == pysimd.matmul(a, b).tobytes()
+    x, y = layouts.transposed(a), layouts.transposed(b)
+    for found in (pysimd.matmul(a, b), pysimd.matmul(x, y)):
+        check(found, types, a, b)
+    chosen = CPU.chosen(types, n, 40, 40)
+    assert pysimd.matmul(x, y, kernel=chosen).tobytes() == pysimd.matmul(a, b, kernel=chosen).tobytes()
 
 
 @pytest.mark.parametrize("m", [2, 3, 4])
@@ -106,12 +114,12 @@ def test_each_of_some_rows_has_the_bits_it_has_alone(types, m, rng):
     assert CPU.chosen(types, 40, m, 63) != named[0]
     for n, k in itertools.product((16, 17, 31), (128, 150)):
         a, b = pair(rng, types, (3, m, k), (3, k, n))
-        alone = [pysimd.matmul(np.ascontiguousarray(a[:, i : i + 1]), b) for i in range(m)]
+        alone = [pysimd.matmul(np.ascontiguousarray(a[:, i : i + 1]), b, kernel=named[0]) for i in range(m)]
         expected = np.concatenate(alone, -2)
         check(expected, types, a, b)
         for of_a, of_b, of_out in itertools.product(LAYOUTS[:2], LAYOUTS, (layouts.contiguous, layouts.padded_rows)):
             out = of_out(random_result(rng, named[0].c_dtype, (3, m, n)))
-            pysimd.matmul(of_a(a), of_b(b), out=out)
+            pysimd.matmul(of_a(a), of_b(b), out=out, kernel=named[0])
             assert out.tobytes() == expected.tobytes(), (n, k, of_a.__name__, of_b.__name__, of_out.__name__)
         c = random_result(rng, named[0].c_dtype, (3, m, n))
         out = layouts.padded_rows(c)
@@ -125,9 +133,11 @@ def test_more_elements_of_some_columns_than_accumulators_in_memory(types, n, rng
     """A by columns; the last of several blocks of rows is shorter than a register."""
     for m, k in ((1030, 16), (1367, 70), (4097, 130)):
         a, b = pair(rng, types, (m, k), (k, n))
-        result = pysimd.matmul(np.asfortranarray(a), b)
+        check(pysimd.matmul(np.asfortranarray(a), b), types, a, b)
+        named = CPU.chosen(types, n, m, k)
+        result = pysimd.matmul(np.asfortranarray(a), b, kernel=named)
         check(result, types, a, b)
-        assert result.tobytes() == pysimd.matmul(a, b).tobytes()
+        assert result.tobytes() == pysimd.matmul(a, b, kernel=named).tobytes()
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

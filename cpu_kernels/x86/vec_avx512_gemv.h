@@ -1,0 +1,91 @@
+/* vec_avx512_gemv.h: what templates/gemv.h needs of the vector types of AVX-512. */
+#include "vec_avx512.h"
+
+/* Lane i of the result is the sum of the lanes of acc[i], by halves. */
+INLINE __m512d sums_of_rows_pd(const __m512d *acc)
+{
+    __m512d h[4], q[2];
+    UNROLL for (int i = 0; i < 4; i++)
+        h[i] = _mm512_add_pd(_mm512_shuffle_f64x2(acc[i], acc[i + 4], 0x44),
+                             _mm512_shuffle_f64x2(acc[i], acc[i + 4], 0xee));
+    UNROLL for (int i = 0; i < 2; i++)
+        q[i] = _mm512_add_pd(_mm512_shuffle_f64x2(h[i], h[i + 2], 0x88), _mm512_shuffle_f64x2(h[i], h[i + 2], 0xdd));
+    const __m512d sums = _mm512_add_pd(_mm512_unpacklo_pd(q[0], q[1]), _mm512_unpackhi_pd(q[0], q[1]));
+    return _mm512_shuffle_f64x2(sums, sums, 0xd8);
+}
+
+INLINE __m512 sums_of_rows_ps(const __m512 *acc)
+{
+    __m512 h[8], q[4], r[2];
+    UNROLL for (int i = 0; i < 8; i++)
+        h[i] = _mm512_add_ps(_mm512_shuffle_f32x4(acc[i], acc[i + 8], 0x44),
+                             _mm512_shuffle_f32x4(acc[i], acc[i + 8], 0xee));
+    UNROLL for (int i = 0; i < 4; i++)
+        q[i] = _mm512_add_ps(_mm512_shuffle_f32x4(h[i], h[i + 4], 0x88), _mm512_shuffle_f32x4(h[i], h[i + 4], 0xdd));
+    UNROLL for (int i = 0; i < 2; i++)
+        r[i] = _mm512_add_ps(_mm512_shuffle_ps(q[2 * i], q[2 * i + 1], 0x44),
+                             _mm512_shuffle_ps(q[2 * i], q[2 * i + 1], 0xee));
+    const __m512 sums = _mm512_add_ps(_mm512_shuffle_ps(r[0], r[1], 0x88), _mm512_shuffle_ps(r[0], r[1], 0xdd));
+    return _mm512_shuffle_f32x4(sums, sums, 0xd8);
+}
+
+/* The lanes of four registers side by side: `to` is 4 times as many elements, those of lane 0 first. */
+INLINE void interleave_pd(const __m512d *v, double *to)
+{
+    const __m512d low01 = _mm512_unpacklo_pd(v[0], v[1]), high01 = _mm512_unpackhi_pd(v[0], v[1]);
+    const __m512d low23 = _mm512_unpacklo_pd(v[2], v[3]), high23 = _mm512_unpackhi_pd(v[2], v[3]);
+    UNROLL for (int i = 0; i < 4; i++) {
+        _mm_storeu_pd(to + 8 * i, _mm512_extractf64x2_pd(low01, i));
+        _mm_storeu_pd(to + 8 * i + 2, _mm512_extractf64x2_pd(low23, i));
+        _mm_storeu_pd(to + 8 * i + 4, _mm512_extractf64x2_pd(high01, i));
+        _mm_storeu_pd(to + 8 * i + 6, _mm512_extractf64x2_pd(high23, i));
+    }
+}
+
+INLINE void interleave_ps(const __m512 *v, float *to)
+{
+    const __m512 low01 = _mm512_unpacklo_ps(v[0], v[1]), high01 = _mm512_unpackhi_ps(v[0], v[1]);
+    const __m512 low23 = _mm512_unpacklo_ps(v[2], v[3]), high23 = _mm512_unpackhi_ps(v[2], v[3]);
+    const __m512 lanes[4] = {_mm512_shuffle_ps(low01, low23, 0x44), _mm512_shuffle_ps(low01, low23, 0xee),
+                             _mm512_shuffle_ps(high01, high23, 0x44), _mm512_shuffle_ps(high01, high23, 0xee)};
+    UNROLL for (int i = 0; i < 4; i++)
+        UNROLL for (int block = 0; block < 4; block++)
+            _mm_storeu_ps(to + 16 * block + 4 * i, _mm512_extractf32x4_ps(lanes[i], block));
+}
+
+/* float and double: the operations of the outer product, and parts of a vector by mask */
+#define GEMV_FLOATS(VEC_, elem, count)                                                                                 \
+    enum { VEC_##_rows = count, VEC_##_depth = 1, VEC_##_widens = 0 };                                                 \
+    typedef elem VEC_##_sum, VEC_##_wide;                                                                              \
+    typedef VEC_##_mask VEC_##_part;                                                                                   \
+    INLINE void VEC_##_store_wide(elem *p, VEC_##_vec v) { VEC_##_store(p, v); }                                       \
+    INLINE VEC_##_vec VEC_##_broadcast_wide(const elem *p) { return VEC_##_broadcast(p); }                             \
+    INLINE VEC_##_mask VEC_##_part_of(int n) { return VEC_##_mask_of(n); }                                             \
+    INLINE VEC_##_vec VEC_##_load_part(const elem *p, VEC_##_mask part) { return VEC_##_load_masked(p, part); }        \
+    INLINE VEC_##_vec VEC_##_load_first(const elem *p, VEC_##_mask part) { return VEC_##_load_masked(p, part); }       \
+    INLINE VEC_##_vec VEC_##_load_one(const elem *p) { return VEC_##_load_masked(p, 1); }                              \
+    INLINE VEC_##_vec VEC_##_load_x_one(const elem *p) { return VEC_##_load_masked(p, 1); }                            \
+    INLINE VEC_##_vec VEC_##_load_x(const elem *p) { return VEC_##_load(p); }                                          \
+    INLINE VEC_##_vec VEC_##_load_x_part(const elem *p, VEC_##_mask part) { return VEC_##_load_masked(p, part); }      \
+    INLINE VEC_##_vec VEC_##_columns(const elem *p, int64_t cs, int depth)                                             \
+    {                                                                                                                  \
+        (void)cs, (void)depth;                                                                                         \
+        return VEC_##_load(p);                                                                                         \
+    }                                                                                                                  \
+    INLINE VEC_##_vec VEC_##_columns_part(const elem *p, int64_t cs, int depth, VEC_##_mask part)                      \
+    {                                                                                                                  \
+        (void)cs, (void)depth;                                                                                         \
+        return VEC_##_load_masked(p, part);                                                                            \
+    }                                                                                                                  \
+    INLINE VEC_##_vec VEC_##_broadcast_x(const elem *p, int depth)                                                     \
+    {                                                                                                                  \
+        (void)depth;                                                                                                   \
+        return VEC_##_broadcast(p);                                                                                    \
+    }
+
+GEMV_FLOATS(f32x16, float, 16)
+INLINE __m512 f32x16_reduce_rows(const __m512 *acc) { return sums_of_rows_ps(acc); }
+INLINE void f32x16_interleave(const __m512 *v, float *to) { interleave_ps(v, to); }
+GEMV_FLOATS(f64x8, double, 8)
+INLINE __m512d f64x8_reduce_rows(const __m512d *acc) { return sums_of_rows_pd(acc); }
+INLINE void f64x8_interleave(const __m512d *v, double *to) { interleave_pd(v, to); }

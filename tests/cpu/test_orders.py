@@ -1,0 +1,107 @@
+"""Products of few rows or few columns: the kernel that is taken for the order in which the operands are stored."""
+
+import itertools
+
+import numpy as np
+import pytest
+from pysimd._cpu import lib
+from reference import check, check_factors, pair, random_result
+
+import pysimd
+from pysimd.backends.cpu import table
+
+ROWS, COLUMNS, NEITHER = lib.PYSIMD_BY_ROWS, lib.PYSIMD_BY_COLUMNS, lib.PYSIMD_BY_NEITHER
+AVX512 = any(k.target == "avx512" for k in pysimd.kernels("cpu", available=True))
+needs_avx512 = pytest.mark.skipif(not AVX512, reason="no kernel here is taken by the order of the operands")
+
+CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
+    ("f32", 2, 59, 2696, ROWS, ROWS): "avx512_f32_outer_4x96",
+    ("f32", 4, 59, 192, COLUMNS, ROWS): "avx512_f32_outer_4x96",
+    ("f64", 2, 116, 981, ROWS, ROWS): "avx512_f64_outer_4x48",
+    ("f64", 4, 32, 96, NEITHER, ROWS): "avx512_f64_outer_4x48",
+    ("f32", 828, 485, 12, COLUMNS, ROWS): "avx512_f32_outer_4x96",
+    ("f64", 267, 559, 2, COLUMNS, COLUMNS): "avx512_f64_outer_4x48",
+    ("f32", 4096, 4096, 8, COLUMNS, ROWS): "avx512_f32_outer_14x32",
+    ("f32", 3000, 128, 16, COLUMNS, ROWS): "avx512_f32_outer_14x32",
+    ("f32", 2, 2069, 10, ROWS, COLUMNS): "avx512_f32_gemv_16x1",
+    ("f64", 4, 1313, 90, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
+    ("f64", 5, 669, 10, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
+    ("f64", 8, 417, 52, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
+    ("f64", 35, 1110, 2, ROWS, ROWS): "avx512_f64_gemv_8x1",
+}
+SAME = [  # what the order does not change
+    ("f32", 4, 16, 400, ROWS, ROWS),  # a short K
+    ("f32", 2, 59, 191, ROWS, ROWS),  # fewer columns than two tiles have
+    ("f64", 1, 400, 400, ROWS, ROWS),
+    ("f64", 5, 400, 400, ROWS, ROWS),
+    ("f64", 2, 400, 400, ROWS, NEITHER),
+    ("f32", 3000, 127, 16, COLUMNS, ROWS),  # C would be transposed for too few terms
+    ("f64", 8, 417, 52, ROWS, ROWS),
+    ("f64", 8, 417, 52, COLUMNS, COLUMNS),
+    ("f64", 17, 900, 40, ROWS, COLUMNS),
+    ("f64", 2, 31, 300, ROWS, COLUMNS),
+    ("f32", 2, 255, 300, ROWS, COLUMNS),
+    ("f16f32", 2, 900, 900, ROWS, ROWS),
+    ("i8i32", 8, 900, 52, ROWS, COLUMNS),
+]
+
+
+def chosen(types, m, k, n, a, b):
+    return table.text(lib.pysimd_choose_ordered(table.TYPES[types], m, n, k, a, b).name)
+
+
+@needs_avx512
+@pytest.mark.parametrize("case", CHOSEN, ids=str)
+def test_the_kernel_for_this_order(case):
+    assert chosen(*case) == CHOSEN[case]
+
+
+@pytest.mark.parametrize("case", SAME, ids=str)
+def test_the_kernel_for_any_order(case):
+    types, m, k, n, _, _ = case
+    assert chosen(*case) == table.text(lib.pysimd_choose(table.TYPES[types], m, n, k).name)
+
+
+@needs_avx512
+def test_a_large_operand_from_memory_is_left_to_other_kernels():
+    n = 5 * lib.pysimd_caches().l2 // (100 * 8)
+    assert chosen("f64", 2, 100, n, ROWS, ROWS) != "avx512_f64_outer_4x48"
+    assert chosen("f64", 2, 100, n // 2, ROWS, ROWS) == "avx512_f64_outer_4x48"
+
+
+@pytest.mark.parametrize("case", [case for case in CHOSEN if max(case[1:4]) < 4000], ids=str)
+def test_products(case, rng):
+    """The bits are those of the kernel by name, on any number of threads, at every place of a batch."""
+    types, m, k, n, order_a, order_b = case
+    a, b = pair(rng, types, (2, m, k), (2, k, n))
+    x, y = stored(a, order_a), stored(b, order_b)
+    found = pysimd.matmul(x, y)
+    check(found, types, a, b)
+    name = chosen(*case)
+    assert found.tobytes() == pysimd.matmul(x, y, kernel=name).tobytes()
+    for threads in (1, 2, 5):
+        assert pysimd.matmul(x, y, threads=threads).tobytes() == found.tobytes(), threads
+    for i in range(2):
+        assert pysimd.matmul(x[i], y[i]).tobytes() == found[i].tobytes()
+    c = random_result(rng, found.dtype, (m, n))
+    check_factors(pysimd.gemm(x[0], y[0], c, alpha=2, beta=3), types, a[0], b[0], c, 2, 3)
+    out = np.full((m, 2 * n), np.nan, found.dtype)[:, :n]
+    assert pysimd.matmul(x[0], y[0], out=out).tobytes() == found[0].tobytes()
+
+
+def stored(x, order):
+    if order == COLUMNS:
+        return x.swapaxes(-1, -2).copy().swapaxes(-1, -2)
+    if order == NEITHER:
+        return np.repeat(np.repeat(x, 2, -1), 2, -2)[..., ::2, ::2]
+    return x
+
+
+@pytest.mark.parametrize("types", ["f32", "f64"])
+def test_every_small_remainder(types, rng):
+    """Rows and columns around the tiles of the kernels that are taken by order, and K around a register."""
+    for few, many, k in itertools.product((2, 3, 4, 5, 8, 11, 12, 13, 16), (16, 25, 97, 193, 200), (32, 65, 257, 513)):
+        for m, n in ((few, many), (many, few)):
+            a, b = pair(rng, types, (m, k), (k, n))
+            for x, y in itertools.product((a, np.asfortranarray(a)), (b, np.asfortranarray(b))):
+                check(pysimd.matmul(x, y), types, a, b)
