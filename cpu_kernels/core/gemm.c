@@ -539,7 +539,12 @@ static void run_blocks(void *context, int thread, int64_t phase, int64_t item)
     const int packs = item >= items;
     const block k = block_of(t, packs ? phase : phase - 1);
     const int64_t all = packs ? pack_items(&k) : items;
-    item = pysimd_take_item(claims_of(t, phase, packs), t->members, all, thread);
+    /* Of few columns A is only read, in one stream: 300 x 2000 x 20 and 1500 x 1500 x 8 int8 took 1.2 times as long
+     * with rows of each thread's own (Xeon). */
+    if (t->job->plan->panels > FEW_PANELS)
+        item = pysimd_take_item(claims_of(t, phase, packs), t->members, all, thread);
+    else if (packs)
+        item -= items;
     if (packs)
         pack_item(&w, &k, item);
     else

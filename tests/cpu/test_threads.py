@@ -33,6 +33,7 @@ CASES = [  # batch, m, k, n: split by products, by rows of tiles, and not at all
     ((), 256, 256, 384),  # blocks: each thread has columns, or rows; columns that are not divided equally
     ((), 90, 130, 1111),
     ((), 1000, 70, 321),
+    ((), 70, 70, 26000),  # four blocks of B, so five phases
 ]
 
 
