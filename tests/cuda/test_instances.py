@@ -203,12 +203,13 @@ def narrow_work(work, monkeypatch):
     monkeypatch.setattr(tiles, "function", function)
     monkeypatch.setattr(implementation, "INSTANCES", Instances(function))
     monkeypatch.setattr(narrow, "DependentKernel", lambda function, cluster: function)
+    monkeypatch.setattr(narrow, "multiprocessors", lambda device: 132)
 
     def make(**factors):
-        a, b, c = Array(3, 8248), Array(8248, 4), Array(3, 4)
+        a, b, c = Array(203, 6645), Array(6645, 3), Array(203, 3)
         options = GemmOptions.checked(factors.get("alpha", 1), factors.get("beta", 0), 0, 0, c)
         product = operands.check_gemm(None, a, b, c if factors else None, None, options, ("f32",))
-        return implementation.CUDA.product_work(product._replace(out=Array(3, 4)), None), compiled
+        return implementation.CUDA.product_work(product._replace(out=Array(203, 3)), None), compiled
 
     return make
 
