@@ -48,9 +48,9 @@ def of_holdouts(documents: list[dict[str, Any]]) -> list[str]:
     machine = documents[0]["machine"]
     seeds = ", ".join(f"{x['count']} of seed {x['seed']}{rounded(x)}" for x in documents)
     said = (
-        f"{machine['device']}, cuBLAS {machine['cublas']}, commit {machine['commit']}: shapes that no constant has seen, "
-        f"{seeds}, without those that are taken as a batch of small ones. Of what is taken: how many, the least and the "
-        "most against cuBLAS, the geometric mean; what is left to cuBLAS is 1 in the others."
+        f"{machine['device']}, cuBLAS {machine['cublas']}, commit {machine['commit']}: shapes that no constant has "
+        f"seen, {seeds}, without those that are taken as a batch of small ones. Of what is taken: how many, the least "
+        "and the most against cuBLAS, the geometric mean; what is left to cuBLAS is 1 in the others."
     )
     headers = ["", "products", "by `narrow.cu`", "by a rung", "worst", "below 0.95", "geometric mean"]
     table = [
@@ -74,10 +74,10 @@ def of_fitted(documents: list[dict[str, Any]]) -> list[str]:
     worst = min(x["worst"] for x in last["summary"].values())
     means = ", ".join(f"{last['summary'][x]['geometric_mean']:.3f} ({NAMES[x]})" for x in NAMES)
     said = (
-        f"Seed {last['seed']} was the holdout of the constants before these: {before} of {len(last['rows'])} products were "
-        f"below 0.95, the worst at {worst:.2f} (`below_0.95` in its record names them), and the geometric means were "
-        f"{means}. What is chosen of it and of the seeds before it today, no prediction any more, as the constants were "
-        "fitted to all of them:"
+        f"Seed {last['seed']} was the holdout of the constants before these: {before} of {len(last['rows'])} products "
+        f"were below 0.95, the worst at {worst:.2f} (`below_0.95` in its record names them), and the geometric means "
+        f"were {means}. What is chosen of it and of the seeds before it today, no prediction any more, as the "
+        "constants were fitted to all of them:"
     )
     headers = ["", "products", "by `narrow.cu`", "by a rung", "worst", "below 0.95", "geometric mean"]
     table = [
@@ -97,8 +97,8 @@ def of_fitted(documents: list[dict[str, Any]]) -> list[str]:
 
 def of_fit(document: dict[str, Any]) -> list[str]:
     said = (
-        "The same for each record by constants and margins that were fitted to the others (the cases and the features that "
-        "the constants belong to were chosen with all of them at hand):"
+        "The same for each record by constants and margins that were fitted to the others (the cases and the features "
+        "that the constants belong to were chosen with all of them at hand):"
     )
     table = [
         [

@@ -15,8 +15,10 @@ SMALL = {
     "small_bytes_avx512vnni.c": "avx512vnni",
     "small_avx512.c": "avx512",
     "small_avx512vnni.c": "avx512vnni",
+    "direct_avx512.c": "avx512",
+    "direct_avx512vnni.c": "avx512vnni",
 }
-"""Files with functions for small products, and their targets."""
+"""Files with functions for products that are read from the arrays, and their targets."""
 
 
 @cache
