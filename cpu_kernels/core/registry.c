@@ -170,36 +170,39 @@ const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k)
     return atomic_load_explicit(&found->of_any_size, memory_order_acquire);
 }
 
-/* Whether a GEMV kernel computes products whose large operand, many x k, has adjacent elements along K: .dispatch_dots.
- * Of more than PYSIMD_GEMV_COLUMNS rows and columns `both` operands must. `wide`: B is the large one. */
-static int takes_dots(const pysimd_kernel *kernel, int64_t few, int64_t many, int64_t k, int both, int wide)
+/* Bytes of the operand that is read once, up to which the kernels below are taken: from beyond L3 others are as fast. */
+static double most_bytes(void) { return 4 * (double)pysimd_caches().l2; }
+
+/* Whether a GEMV kernel computes products of operands that both have adjacent elements along K: .dispatch_dots. The
+ * large one is many x k; `wide`: it is B. 8 x 4096 x 4096 double took 1.2 times as long like that. */
+static int takes_dots(const pysimd_kernel *kernel, int64_t few, int64_t many, int64_t k, int wide)
 {
     enum { SMALL = 1 << 17, LONG_K = 512, SOME_K = 128, SOME = 8 };
     if (few <= PYSIMD_GEMV_COLUMNS) return k >= kernel->dispatch_k;
-    if (few > kernel->dispatch_dots || !both) return 0;
-    const int small = (double)many * (double)k <= SMALL, doubles = kernel->types == F64;
-    return (small && k >= LONG_K) || (doubles && wide && k >= SOME_K && (small || few <= SOME));
+    if (few > kernel->dispatch_dots) return 0;
+    const double large = (double)many * (double)k;
+    if (large <= SMALL && k >= LONG_K) return 1;
+    const int some = large <= SMALL || (few <= SOME && large * sizeof(double) <= most_bytes());
+    return kernel->types == F64 && wide && k >= SOME_K && some;
 }
 
 /* The kernel for products of few rows or columns whose large operand is in this order; NULL: no other than in general.
  */
 static const pysimd_kernel *choose_by_order(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
 {
-    enum { LEAST_MACS = 4096, LEAST_COLUMNS = 64, TIMES_L2 = 4, TERMS_A_COLUMN = 6, LEAST_BYTES = 1024 };
+    enum { LEAST_MACS = 4096, LEAST_COLUMNS = 64, DEEPEST = 8, TERMS_A_COLUMN = 6, LEAST_BYTES = 1024 };
     const int wide = m < n;
     const int64_t few = wide ? m : n, many = wide ? n : m, size = pysimd_element_sizes[types].a;
     if ((double)few * (double)many * (double)k < LEAST_MACS) return NULL;
     const ordered_choice *found = &ordered_choices[types];
-    const pysimd_kernel *dots = atomic_load_explicit(&found->dots, memory_order_acquire);
-    const pysimd_order large = wide ? b : a, along_k = wide ? PYSIMD_BY_COLUMNS : PYSIMD_BY_ROWS;
-    if (large == along_k) {
-        const int both = a == PYSIMD_BY_ROWS && b == PYSIMD_BY_COLUMNS;
-        return dots && takes_dots(dots, few, many, k, both, wide) ? dots : NULL;
+    if (a == PYSIMD_BY_ROWS && b == PYSIMD_BY_COLUMNS) {
+        const pysimd_kernel *dots = atomic_load_explicit(&found->dots, memory_order_acquire);
+        return dots && takes_dots(dots, few, many, k, wide) ? dots : NULL;
     }
     const pysimd_kernel *kernel = atomic_load_explicit(&found->few, memory_order_acquire);
-    if (!kernel || large == PYSIMD_BY_NEITHER) return NULL;
+    if (!kernel || (wide ? b != PYSIMD_BY_ROWS : a != PYSIMD_BY_COLUMNS)) return NULL;
     const double bytes = (double)many * (double)k * (double)size;
-    const int fits = many >= 2 * kernel->nr && bytes <= TIMES_L2 * (double)pysimd_caches().l2;
+    const int fits = many >= 2 * kernel->nr && k / DEEPEST <= many && bytes <= most_bytes();
     if (wide) return fits && few <= kernel->dispatch_few_rows ? kernel : NULL;
     if (fits && few <= kernel->dispatch_few_columns && k >= TERMS_A_COLUMN * few && few * k * size >= LEAST_BYTES)
         return kernel;

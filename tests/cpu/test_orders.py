@@ -27,7 +27,6 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f64", 4, 1313, 90, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
     ("f64", 5, 669, 10, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
     ("f64", 8, 417, 52, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
-    ("f64", 35, 1110, 2, ROWS, ROWS): "avx512_f64_gemv_8x1",
 }
 SAME = [  # what the order does not change
     ("f32", 4, 16, 400, ROWS, ROWS),  # a short K
@@ -36,6 +35,8 @@ SAME = [  # what the order does not change
     ("f64", 5, 400, 400, ROWS, ROWS),
     ("f64", 2, 400, 400, ROWS, NEITHER),
     ("f32", 3000, 127, 16, COLUMNS, ROWS),  # C would be transposed for too few terms
+    ("f64", 35, 1110, 2, ROWS, ROWS),
+    ("f64", 2, 2777, 200, ROWS, ROWS),  # many more terms than columns
     ("f64", 8, 417, 52, ROWS, ROWS),
     ("f64", 8, 417, 52, COLUMNS, COLUMNS),
     ("f64", 17, 900, 40, ROWS, COLUMNS),
@@ -67,6 +68,8 @@ def test_a_large_operand_from_memory_is_left_to_other_kernels():
     n = 5 * lib.pysimd_caches().l2 // (100 * 8)
     assert chosen("f64", 2, 100, n, ROWS, ROWS) != "avx512_f64_outer_4x48"
     assert chosen("f64", 2, 100, n // 2, ROWS, ROWS) == "avx512_f64_outer_4x48"
+    assert chosen("f64", 8, 200, n, ROWS, COLUMNS) != "avx512_f64_gemv_8x1"
+    assert chosen("f64", 8, 200, n // 4, ROWS, COLUMNS) == "avx512_f64_gemv_8x1"
 
 
 @pytest.mark.parametrize("case", [case for case in CHOSEN if max(case[1:4]) < 4000], ids=str)
