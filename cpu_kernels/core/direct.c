@@ -31,9 +31,9 @@ static pysimd_direct_fn *function_of(const pysimd_kernel *kernel)
     return NULL;
 }
 
-int pysimd_is_direct(const pysimd_kernel *kernel, const pysimd_product *p)
+int pysimd_takes_direct(const pysimd_kernel *kernel, const pysimd_product *p)
 {
-    if (!function_of(kernel) || p->ndim || p->interrupted || p->k == 0) return 0;
+    if (!function_of(kernel) || p->interrupted || p->k == 0) return 0;
     if (p->flags != PYSIMD_ZERO) return 0;
     if (p->threads > 1 && p->m < ROWS_A_THREAD * (int64_t)p->threads) return 0;
     if (kernel->target == AVX512VNNI) return p->k <= SHORT_K_BYTES && p->n > PYSIMD_SMALL_COLUMNS;

@@ -6,8 +6,15 @@
 
 #include "driver.h"
 
-/* Whether pysimd_direct computes the product. */
-int pysimd_is_direct(const pysimd_kernel *kernel, const pysimd_product *product);
+/* Whether pysimd_direct computes the product, of 512 multiply-adds or more. */
+int pysimd_takes_direct(const pysimd_kernel *kernel, const pysimd_product *product);
+
+/* The same of any product: a small one is not looked at any further. */
+static inline int pysimd_is_direct(const pysimd_kernel *kernel, const pysimd_product *p)
+{
+    if (kernel->types == F32 || kernel->types == F64 || p->ndim) return 0;
+    return (double)p->m * (double)p->n * (double)p->k >= 512 && pysimd_takes_direct(kernel, p);
+}
 
 /* C = A B of one product: k and the strides count the arrays' own values, and element (p, j) of B is at
  * b[p*rs_b + j*cs_b]. */

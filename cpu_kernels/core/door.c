@@ -145,8 +145,9 @@ static pysimd_scaling scaling_of(const request *r, const plan *p, const pysimd_k
 
 static const pysimd_kernel *chosen(const plan *p)
 {
-    return pysimd_choose_ordered(p->types, p->a.rows, p->b.cols, p->a.cols, pysimd_order_of(&p->a),
-                                 pysimd_order_of(&p->b));
+    const int64_t m = p->a.rows, n = p->b.cols, k = p->a.cols;
+    if (!pysimd_looks_at_order(m, n, k)) return pysimd_choose(p->types, m, n, k);
+    return pysimd_choose_ordered(p->types, m, n, k, pysimd_order_of(&p->a), pysimd_order_of(&p->b));
 }
 
 static PyArrayObject *new_array(npy_intp *shape, int nd, int type)

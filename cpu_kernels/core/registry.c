@@ -190,10 +190,9 @@ static int takes_dots(const pysimd_kernel *kernel, int64_t few, int64_t many, in
  */
 static const pysimd_kernel *choose_by_order(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
 {
-    enum { LEAST_MACS = 4096, LEAST_COLUMNS = 64, DEEPEST = 8, TERMS_A_COLUMN = 6, LEAST_BYTES = 1024 };
+    enum { LEAST_COLUMNS = 64, DEEPEST = 8, TERMS_A_COLUMN = 6, LEAST_BYTES = 1024 };
     const int wide = m < n;
     const int64_t few = wide ? m : n, many = wide ? n : m, size = pysimd_element_sizes[types].a;
-    if ((double)few * (double)many * (double)k < LEAST_MACS) return NULL;
     const ordered_choice *found = &ordered_choices[types];
     if (a == PYSIMD_BY_ROWS && b == PYSIMD_BY_COLUMNS) {
         const pysimd_kernel *dots = atomic_load_explicit(&found->dots, memory_order_acquire);
@@ -213,9 +212,6 @@ static const pysimd_kernel *choose_by_order(int types, int64_t m, int64_t n, int
 
 const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
 {
-    enum { FEW = 16, LEAST_K = 32 }; /* no small product is looked at any further */
-    const int64_t few = m < n ? m : n;
-    const pysimd_kernel *kernel = NULL;
-    if (k >= LEAST_K && few > 1 && few <= FEW) kernel = choose_by_order(types, m, n, k, a, b);
+    const pysimd_kernel *kernel = pysimd_looks_at_order(m, n, k) ? choose_by_order(types, m, n, k, a, b) : NULL;
     return kernel ? kernel : pysimd_choose(types, m, n, k);
 }

@@ -77,6 +77,14 @@ const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k);
 /* How a matrix is stored: elements of a row are adjacent, or those of a column. */
 typedef enum { PYSIMD_BY_ROWS, PYSIMD_BY_COLUMNS, PYSIMD_BY_NEITHER } pysimd_order;
 
+/* Whether the order of operands can matter: no small product is looked at any further. */
+static inline int pysimd_looks_at_order(int64_t m, int64_t n, int64_t k)
+{
+    enum { FEW = 16, LEAST_K = 32, LEAST_MACS = 4096 };
+    const int64_t few = m < n ? m : n;
+    return k >= LEAST_K && few > 1 && few <= FEW && (double)m * (double)n * (double)k >= LEAST_MACS;
+}
+
 /* The same of operands in this order: products of few rows or columns are computed in the order in which the large
  * operand is read fastest. So their bits depend on it, but never on the size of the batch. */
 const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b);
