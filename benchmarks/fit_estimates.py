@@ -9,7 +9,7 @@ By how much ours has to be ahead is chosen by one rule. Each record is left out 
 most of their cases each sixth, and what is left out is estimated. The margin of a case is the least one with which no
 product left out so would be taken that cuBLAS is faster for, times ``SPARE``; times ``SPARE_MANY`` where ``MANY`` such
 products are taken. float32 products of the rung have estimates whose constants were fitted by hand, to records up to
-``gemm_holdout11_h200``: their margins follow from all records, with ``SPARE_MANY``.
+``gemm_holdout11_h200``: their margins follow from all records.
 
 Recorded is what would be chosen of each record by the constants and the margins that the others give. Needs SciPy.
 ``--write`` writes pysimd/backends/cuda/fitted.py and recorded.py.
@@ -40,6 +40,9 @@ RECORDS = (
     "gemm_skinny_holdout_h200",
     "gemm_holdout47_h200",
     "gemm_holdout53_h200",
+    "gemm_holdout62_64_h200",
+    "gemm_holdout62_8_h200",
+    "gemm_holdout61_h200",
 )
 IN_SIXTHS = ("gemm_random8_h200", "gemm_random64_h200")
 """Records that have most of the products whose operands need no copies; of the rung before it had tiles for a short
@@ -262,7 +265,7 @@ def margin(case: str, found: Found) -> float:
     least = 1.0
     while any(ratio < 1 for estimate, ratio in found if estimate >= least):
         least = round(least + STEP, 2)
-    many = case.startswith("f32") or sum(estimate >= least for estimate, _ in found) >= MANY
+    many = sum(estimate >= least for estimate, _ in found) >= MANY
     return round(least * (SPARE_MANY if many else SPARE), 2)
 
 

@@ -88,14 +88,21 @@ static int64_t step_of_k(const pysimd_kernel *kernel)
  * once. Blocks that fill L1 once took 1.03 to 1.06 times as long for 768 to 2048 float and double (Zen 3), and 1.08 and
  * 1.13 times for 1024 and 2048 float (Xeon, whose blocks of 768 took 1.03 times as long as those of 1024); half of that
  * took another 1.04 times. With tile registers A's micro-panel stays in L1 and is two thirds of it; with four thirds
- * 1024 and 2048 bfloat16 took 1.02 and 1.05 times as long (Xeon). */
+ * 1024 and 2048 bfloat16 took 1.02 and 1.05 times as long (Xeon).
+ *
+ * Where a column of A's micro-panel is longer than a cache line, that of 14 doubles, the panel is at most three
+ * quarters of L1: from L2 it takes as many bytes a cycle as B's. On an Ice Lake Xeon 1024 x 1024 x 1024 and 512 x 512 x
+ * 1170 double took 0.89 times as long as with blocks of 1152, 147 x 3611 x 356 0.84 times; on a Sapphire Rapids they
+ * took 0.98 to 1.05 times as long, and float 0.94 to 1.05 times on both, so float has the longer ones. */
 static int64_t longest_block(const pysimd_kernel *kernel)
 {
     enum { SHORTEST = 64 };
-    const int64_t row = kernel->nr * pysimd_sizes_in_kernel(kernel).b, step = step_of_k(kernel);
+    const pysimd_sizes size = pysimd_sizes_in_kernel(kernel);
+    const int64_t row = kernel->nr * size.b, column = kernel->mr * size.a, step = step_of_k(kernel);
     const pysimd_cache_sizes cache = pysimd_caches();
     const int64_t panel = kernel->k_tile ? cache.l1 * 2 / 3 : most(least(3 * cache.l1, cache.l2 / 8), cache.l1);
-    return most(panel / row / step * step, SHORTEST);
+    const int64_t longest = !kernel->k_tile && column > CACHE_LINE ? cache.l1 * 3 / 4 / column : INT64_MAX;
+    return most(least(panel / row, longest) / step * step, SHORTEST);
 }
 
 int64_t pysimd_block_of_k(const pysimd_kernel *kernel, int64_t k)

@@ -80,6 +80,10 @@ LEAST_ODD_MN = 33
 """Rows and columns, and multiply-adds, from which on the estimates of times hold; rows and columns of 16-bit operands
 with rows at odd elements, where they hold for any multiply-adds."""
 
+LEAST_F32_K = 64
+"""The k of float32 products from which on the rung is compared with cuBLAS: 1700 x 9036 x 8, a C that is written for
+the most part, measured 0.81 times cuBLAS."""
+
 LEAST_16_MN, LEAST_ALIGNED_K = 33, 64
 """Rows and columns of products of 16-bit operands from which on the rung is compared with cuBLAS; the k of those that
 need no copies."""
@@ -139,7 +143,7 @@ def case_of(types: str, m: int, n: int, k: int) -> str | None:
     4 bytes or at any."""
     if types == "f32":
         rows = "f32 columns" if n % 4 else "f32 rows" if k % 4 else "f32 vectors"
-        return rows if holds(types, m, n, k) else None
+        return rows if k >= LEAST_F32_K and holds(types, m, n, k) else None
     if min(m, n) < LEAST_16_MN:
         return None
     if n % _ALIGNED or k % _ALIGNED:
@@ -184,8 +188,8 @@ def holds(types: str, m: int, n: int, k: int) -> bool:
 def takes_skinny(m: int, n: int, k: int) -> bool:
     """Whether a C with a short side is computed by blocks that fill between a quarter and half of the device, and rows
     of the operands are whole lines. The rung measured 1.0 to 1.9 times cuBLAS there, and down to 0.8 elsewhere
-    (benchmarks/results/gemm_skinny_h200.json)."""
-    if min(m, n) > 64 or k < _SKINNY_LEAST_K or k % _LINE or n % (_LINE if m <= n else _ALIGNED):
+    (benchmarks/results/gemm_skinny_h200.json); 3568 x 8 x 9472 0.8, so not with a side of less than 16."""
+    if not 16 <= min(m, n) <= 64 or k < _SKINNY_LEAST_K or k % _LINE or n % (_LINE if m <= n else _ALIGNED):
         return False
     choice = _tensor_choice(m, n, k)
     if not choice.block.skinny or choice.block.split == 1 or choice.grid < _SKINNY_LEAST_BLOCKS:
