@@ -157,8 +157,7 @@ def test_a_margin_leaves_out_what_was_slower(scripts):
     fit = scripts("fit_estimates")
     found = [(1.02, 0.9), (1.11, 0.99), (1.13, 1.2), (1.4, 1.1)]
     assert fit.margin("narrow", found) == pytest.approx(1.15 * 1.1, abs=0.01)
-    many = fit.margin("narrow", found + [(2.0, 1.5)] * 99)
-    assert many == fit.margin("f32 rows", found) == pytest.approx(1.15 * 1.05, abs=0.01)
+    assert fit.margin("narrow", found + [(2.0, 1.5)] * 99) == pytest.approx(1.15 * 1.05, abs=0.01)
     assert fit.margin("lines", [(0.9, 0.5)]) == 1.1
     assert all(x >= 1.05 for x in fitted.MARGINS.values())
 
