@@ -43,9 +43,9 @@ _TMA_FILL_SMALL, _TMA_FILL = 5 / 6, 5 / 8
 would."""
 
 _TMA_LARGE = 384
-"""Rows and columns beyond which C fills the tiles of ``f32_best`` too, which computes transposed operands then: of 440 to
-476 a side batched_tma.cu measured 1.12 to 1.24 times cuBLAS on an H200, and 0.83 to 0.92 with a copy of a transposed B.
-"""
+"""Rows and columns beyond which C fills the tiles of ``f32_best`` too, which computes transposed operands then: of 440
+to 476 a side batched_tma.cu measured 1.12 to 1.24 times cuBLAS on an H200, and 0.83 to 0.92 with a copy of a transposed
+B."""
 
 LARGE = 1 << 30
 """Multiply-adds of a product of a batch from which on ``f32_best`` is ahead of cuBLAS; below, it is for batches that
