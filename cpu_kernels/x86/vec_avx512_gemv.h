@@ -29,17 +29,20 @@ INLINE __m512 sums_of_rows_ps(const __m512 *acc)
     return _mm512_shuffle_f32x4(sums, sums, 0xd8);
 }
 
-/* The lanes of four registers side by side: `to` is 4 times as many elements, those of lane 0 first. */
+/* The lanes of four registers side by side: `to` is 4 times as many elements, those of lane 0 first. The quarters are
+ * written out: with the sanitizers a counter is no immediate. */
+#define STORE_QUARTERS(QUARTER, STORE, v, to, apart)                                                                   \
+    STORE((to), QUARTER(v, 0)), STORE((to) + (apart), QUARTER(v, 1)), STORE((to) + 2 * (apart), QUARTER(v, 2)),        \
+        STORE((to) + 3 * (apart), QUARTER(v, 3))
+
 INLINE void interleave_pd(const __m512d *v, double *to)
 {
     const __m512d low01 = _mm512_unpacklo_pd(v[0], v[1]), high01 = _mm512_unpackhi_pd(v[0], v[1]);
     const __m512d low23 = _mm512_unpacklo_pd(v[2], v[3]), high23 = _mm512_unpackhi_pd(v[2], v[3]);
-    UNROLL for (int i = 0; i < 4; i++) {
-        _mm_storeu_pd(to + 8 * i, _mm512_extractf64x2_pd(low01, i));
-        _mm_storeu_pd(to + 8 * i + 2, _mm512_extractf64x2_pd(low23, i));
-        _mm_storeu_pd(to + 8 * i + 4, _mm512_extractf64x2_pd(high01, i));
-        _mm_storeu_pd(to + 8 * i + 6, _mm512_extractf64x2_pd(high23, i));
-    }
+    STORE_QUARTERS(_mm512_extractf64x2_pd, _mm_storeu_pd, low01, to, 8);
+    STORE_QUARTERS(_mm512_extractf64x2_pd, _mm_storeu_pd, low23, to + 2, 8);
+    STORE_QUARTERS(_mm512_extractf64x2_pd, _mm_storeu_pd, high01, to + 4, 8);
+    STORE_QUARTERS(_mm512_extractf64x2_pd, _mm_storeu_pd, high23, to + 6, 8);
 }
 
 INLINE void interleave_ps(const __m512 *v, float *to)
@@ -49,9 +52,9 @@ INLINE void interleave_ps(const __m512 *v, float *to)
     const __m512 lanes[4] = {_mm512_shuffle_ps(low01, low23, 0x44), _mm512_shuffle_ps(low01, low23, 0xee),
                              _mm512_shuffle_ps(high01, high23, 0x44), _mm512_shuffle_ps(high01, high23, 0xee)};
     UNROLL for (int i = 0; i < 4; i++)
-        UNROLL for (int block = 0; block < 4; block++)
-            _mm_storeu_ps(to + 16 * block + 4 * i, _mm512_extractf32x4_ps(lanes[i], block));
+        STORE_QUARTERS(_mm512_extractf32x4_ps, _mm_storeu_ps, lanes[i], to + 4 * i, 16);
 }
+#undef STORE_QUARTERS
 
 /* float and double: the operations of the outer product, and parts of a vector by mask */
 #define GEMV_FLOATS(VEC_, elem, count)                                                                                 \
