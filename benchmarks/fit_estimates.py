@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 import record
-from gemm_shapes import RUNGS
 from pysimd.gpu_kernels import table
 
 from pysimd.backends.cuda import device, dispatch, fitted, recorded
@@ -44,6 +43,9 @@ RECORDS = (
     "gemm_holdout62_8_h200",
     "gemm_holdout61_h200",
 )
+RUNGS = {"f32": "f32_best", "f16": "f16_best", "bf16f32": "bf16_best"}
+"""As in gemm_shapes.py, which needs CuPy."""
+
 IN_SIXTHS = ("gemm_random8_h200", "gemm_random64_h200")
 """Records that have most of the products whose operands need no copies; of the rung before it had tiles for a short
 side of C."""

@@ -60,6 +60,8 @@ class Tile:
     def scale(self) -> int:
         """Rows and columns of C that one row and one column of a drawing stand for: 1, unless C would be too large."""
         scale = 1
+        if self.mr * self.nr <= _FEW:
+            return scale
         while self.width is None and (self.mr > _MOST_ROWS * scale or self.nr > _MOST_COLUMNS * scale):
             scale *= 2
         return scale
@@ -69,7 +71,7 @@ class Tile:
         return asdict(self) | {"holders": self.holders}
 
 
-_MOST_ROWS, _MOST_COLUMNS = 32, 48
+_MOST_ROWS, _MOST_COLUMNS, _FEW = 32, 48, 512
 
 
 def tile(kernel: MicroKernel | Rung, counted: dict[str, Any] | None = None, uncounted_reason: str = "") -> Tile:
