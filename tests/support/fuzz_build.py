@@ -23,6 +23,7 @@ CORE = (
     "threads",
     "gemm",
     "strips",
+    "direct",
     "driver",
     "scale",
 )

@@ -13,11 +13,23 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/direct.h"
 #include "core/driver.h"
 #include "core/gemm.h"
 #include "core/registry.h"
 
 enum { MOST_MACS = 400 * 1000, MOST_ELEMENTS = 1 << 18 };
+
+/* Of kernels that are not built here. */
+#define NOT_HERE(NAME)                                                                                                 \
+    void NAME(const pysimd_kernel *kernel, const pysimd_call *s, int64_t cs_b)                                         \
+    {                                                                                                                  \
+        (void)kernel, (void)s, (void)cs_b, abort();                                                                    \
+    }
+NOT_HERE(avx512_direct_bf16)
+NOT_HERE(avx512_direct_f16)
+NOT_HERE(avx512vnni_direct_i8)
+NOT_HERE(avx512vnni_direct_u8i8)
 
 typedef struct {
     const uint8_t *at, *end;
