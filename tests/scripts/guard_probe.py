@@ -88,19 +88,7 @@ def kernels(target: str) -> None:
 def direct(kernel) -> None:
     """Single products of a short K and many columns, or of few rows: core/direct.c takes those of narrow types."""
     shapes = [(1, 3, 200), (19, 2, 257), (33, 5, 135), (5, 15, 700), (3, 90, 77), (6, 33, 130), (17, 31, 131)]
-    for (m, k, n), place in itertools.product(shapes if kernel.form == "outer" else (), PLACES):
-        plain_a, plain_b = operands_of(kernel.types, m, k, n)
-        memory = [GuardedMemory(x * 8 // 4096 + 1) for x in (m * k, k * n, m * n)]
-        for by_columns in itertools.product((False, True), repeat=2):
-            say(kernel.name, f"m = {m}, n = {n}, K = {k}, by columns: {by_columns}", place)
-            a, b = (
-                stored(x, place, memory[i], by_columns=by_columns[i], backwards=False)
-                for i, x in enumerate((plain_a, plain_b))
-            )
-            out = getattr(memory[2], place)(np.zeros((m, n), kernel.c_dtype))
-            pysimd.matmul(a, b, out=out, kernel=kernel, threads=1)
-            check(out, kernel.types, plain_a, plain_b)
-            assert memory[2].untouched_around(out), "bytes around out were written"
+    in_every_order(kernel, shapes if kernel.form == "outer" else (), threads=1)
 
 
 def strips(kernel) -> None:
@@ -111,7 +99,12 @@ def strips(kernel) -> None:
     shapes += [(lib.pysimd_caches().l2 // (150 * size) + 9, 150, kernel.nr - 1)]
     if kernel.form == "gemv":
         shapes = [(m, 150, n) for m, n in ((8, 2), (21, 3), (40, 4), (5, 4), (2, 21), (3, 40), (4, 9), (4, 4))]
-    for (m, k, n), place in itertools.product(shapes if kernel.form != "inner" else (), PLACES):
+    in_every_order(kernel, shapes if kernel.form != "inner" else (), threads=2)
+
+
+def in_every_order(kernel, shapes, *, threads: int) -> None:
+    """Products of these m, k, n, operands by rows and by columns, at each end of guarded memory."""
+    for (m, k, n), place in itertools.product(shapes, PLACES):
         plain_a, plain_b = operands_of(kernel.types, m, k, n)
         memory = [GuardedMemory(x * 8 // 4096 + 1) for x in (m * k, k * n, m * n)]
         for by_columns in itertools.product((False, True), repeat=2):
@@ -121,7 +114,7 @@ def strips(kernel) -> None:
                 for i, x in enumerate((plain_a, plain_b))
             )
             out = getattr(memory[2], place)(np.zeros((m, n), kernel.c_dtype))
-            pysimd.matmul(a, b, out=out, kernel=kernel, threads=2)
+            pysimd.matmul(a, b, out=out, kernel=kernel, threads=threads)
             check(out, kernel.types, plain_a, plain_b)
             assert memory[2].untouched_around(out), "bytes around out were written"
 
