@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from cases import SEED
 from cuda_arrays import on_gpu, on_host
-from pysimd.gpu_kernels import table
 from reference import check, moderate
 
 import pysimd
@@ -15,6 +14,7 @@ from pysimd import dtypes
 from pysimd.backends.cuda import device, dispatch
 from pysimd.backends.cuda.dispatch import Way
 from pysimd.backends.cuda.implementation import INSTANCES
+from pysimd.gpu_kernels import table
 
 needs_gpu = pytest.mark.skipif(bool(cuda_arrays.WHY_NOT), reason=cuda_arrays.WHY_NOT or "nothing")
 
@@ -240,13 +240,21 @@ class TestChoice:
 
     def test_full_tiles_take_the_best_rung(self, capability):
         expected = Way.RUNG if capability == 90 else Way.LIBRARY
-        for m, n, k in ((128, 128, 128), (120, 124, 32), (256, 256, 256), (128, 384, 40)):
+        for m, n, k in ((128, 128, 128), (256, 256, 256), (128, 384, 40)):
             assert choice("f32", m, n, k) is expected
             assert choice("f32", m, n, k, plain=False) is expected
             assert dispatch.choose("f32", m, n, k, 1).way is Way.LIBRARY
 
     def test_what_stays_with_cublas(self):
-        for m, n, k in ((113, 113, 113), (129, 16, 16), (3, 64, 64), (128, 128, 31), (192, 192, 192), (127, 127, 127)):
+        for m, n, k in (
+            (113, 113, 113),
+            (120, 124, 32),
+            (129, 16, 16),
+            (3, 64, 64),
+            (128, 128, 31),
+            (192, 192, 192),
+            (127, 127, 127),
+        ):
             assert choice("f32", m, n, k) is Way.LIBRARY
         assert choice("f64", 49, 49, 49) is Way.LIBRARY
         assert choice("f64", 32, 40, 40) is Way.LIBRARY
@@ -268,7 +276,8 @@ class TestChoice:
     def test_alpha_and_beta_take_the_kernel_for_all_shapes_up_to_32(self):
         assert choice("f32", 32, 32, 64, plain=False) is Way.BATCHED
         assert choice("f64", 32, 32, 32, plain=False) is Way.LIBRARY
-        assert choice("f64", 32, 32, 31, plain=False) is Way.BATCHED
+        assert choice("f64", 32, 32, 32, plain=False, captured=True) is Way.BATCHED
+        assert choice("f64", 25, 25, 25, plain=False) is Way.BATCHED
 
 
 def test_the_table_names_types_that_the_kernel_has():

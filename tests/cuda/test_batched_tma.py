@@ -2,6 +2,7 @@
 
 import ctypes
 from dataclasses import replace
+from functools import partial
 
 import cuda_arrays
 import cuda_machine_code as machine
@@ -12,12 +13,12 @@ import pytest
 from cases import SEED
 from cuda_arrays import on_gpu, on_host
 from cuda_ports import same_port
-from pysimd.gpu_kernels import table
 
 import pysimd
 from pysimd import operands
 from pysimd.backends.cuda import batched_tma, device, dispatch, tensor_maps
 from pysimd.backends.cuda.dispatch import Way
+from pysimd.gpu_kernels import table
 
 needs_gpu = pytest.mark.skipif(
     bool(cuda_arrays.WHY_NOT) or bool(device.why_not(table.TMA_TILES[0])),
@@ -36,6 +37,7 @@ INSTANCES = [
         replace(x, a_k_major=a, b_k_major=b)
         for x in table.MN_TILES
         for a, b in ((False, False), (False, True), (True, True))
+        if not b or x.bm in (80, 96, 112)
     ),
 ]
 each_instance = pytest.mark.parametrize(
@@ -112,8 +114,7 @@ def test_shared_operands_and_batches_of_two_dimensions(on_host_threads, rng, til
 
 
 def test_what_it_reads(monkeypatch):
-    """Rows or columns at multiples of 16 bytes; two K-major operands at 64 a side are left to batched.cu, a K-major B
-    at 128 and 256 to f32_best."""
+    """Rows or columns at multiples of 16 bytes; a K-major B where C is one tile of 80, 96 or 112 a side."""
     fake_cupy.install(monkeypatch, fake_cupy.module(memory=fake_cupy.HostMemory))
 
     def product(size, transposed_a, transposed_b, apart=0, out_apart=0):
@@ -121,9 +122,9 @@ def test_what_it_reads(monkeypatch):
         a, b = a.swapaxes(-1, -2) if transposed_a else a, b.swapaxes(-1, -2) if transposed_b else b
         return operands.check_gemm(None, a, b, None, out, operands.GemmOptions(), ("f32",))._replace(out=out)
 
-    for size in (64, 96, 128, 256, 288):
+    for size in (64, 80, 96, 112, 128, 160, 192, 256, 288):
         for a, b in ((False, False), (True, False), (False, True), (True, True)):
-            slow = b and (size in (128, 256, 288) or (size == 64 and not a))
+            slow = b and size not in (80, 96, 112)
             assert batched_tma.reads(product(size, a, b, apart=4)) == (not slow)
             assert not batched_tma.reads(product(size, a, b, apart=1))
             assert not batched_tma.reads(product(size, a, b, out_apart=1))
@@ -150,15 +151,33 @@ def test_what_it_takes(monkeypatch):
         (512, 512, 512),
     ):
         assert dispatch.choose("f32", *shape, 1000).way is not Way.BATCHED_TMA
+    for read, plain in ((False, True), (True, False)):
+        options = {"read": read, "plain": plain}
+        assert dispatch.choose("f32", 128, 128, 128, 1000, **options) == dispatch.F32_BEST
+        assert dispatch.choose("f32", 384, 384, 384, 1000, **options) == dispatch.F32_BEST
+        assert dispatch.choose("f32", 160, 160, 160, 1000, **options).way is Way.LIBRARY
+        assert dispatch.choose("f32", 288, 288, 288, 1000, **options).way is Way.LIBRARY
     assert dispatch.choose("f32", 96, 96, 96, 1000, read=False).way is Way.BATCHED
-    assert dispatch.choose("f32", 160, 160, 160, 1000, read=False).way is Way.BATCHED_TMA
-    assert dispatch.choose("f32", 128, 128, 128, 1000, read=False) == dispatch.F32_BEST
-    assert dispatch.choose("f32", 128, 128, 128, 1000, plain=False) == dispatch.F32_BEST
-    assert dispatch.choose("f32", 288, 288, 288, 1000, read=False).way is Way.BATCHED_TMA
-    assert dispatch.choose("f32", 384, 384, 384, 1000, read=False) == dispatch.F32_BEST
     assert dispatch.choose("f32", 512, 512, 512, 1000) == dispatch.F32_BEST
     monkeypatch.setattr(device, "why_not", lambda row, *_: "not sm_90a" if row.requires == "sm_90a" else "")
     assert dispatch.choose("f32", 96, 96, 96, 1000).way is Way.BATCHED
+
+
+def test_few_products(monkeypatch):
+    """A warpgroup computes a tile: of a few products cuBLAS is ahead, for a graph a kernel is named."""
+    monkeypatch.setattr(device, "why_not", lambda *_: "")
+    for m, n, k, least in ((96, 96, 96, 424), (160, 160, 160, 108), (256, 256, 256, 54)):
+        assert dispatch.choose("f32", m, n, k, least).way is Way.BATCHED_TMA
+        assert dispatch.choose("f32", m, n, k, least // 2).way is not Way.BATCHED_TMA
+        for few in (1, 2, 10):
+            assert dispatch.choose("f32", m, n, k, few).way is Way.LIBRARY
+    assert dispatch.choose("f32", 96, 96, 96, 2, captured=True).way is Way.BATCHED
+    assert dispatch.choose("f32", 160, 160, 160, 2, captured=True) == dispatch.F32_BEST
+    assert dispatch.choose("f32", 40, 40, 40, 2).way is Way.BATCHED
+    assert dispatch.choose("f32", 41, 41, 41, 2).way is Way.LIBRARY
+    assert dispatch.choose("f32", 128, 128, 128, 264, read=False) == dispatch.F32_BEST
+    for count in (2, 130, 263, 270):  # no two waves, or the last one has few tiles
+        assert dispatch.choose("f32", 128, 128, 128, count, read=False).way is Way.LIBRARY
 
 
 @pytest.fixture(scope="module")
@@ -200,8 +219,9 @@ def test_machine_code(all_compiled, tile):
         (288, 64, 480),
     ],
 )
-def test_same_bits_as_f32_best(m, k, n):
-    """Any layout of the operands and of C, shared operands, NaN."""
+def test_same_bits_as_f32_best(m, k, n, monkeypatch):
+    """Any layout of the operands that it reads, any of C, shared operands, NaN."""
+    monkeypatch.setattr(dispatch, "_TMA_WAVES", 0.0)  # of so few products
     rng = np.random.default_rng(SEED)
     assert dispatch.choose("f32", m, n, k, 7).way is Way.BATCHED_TMA
     a, b = (rng.standard_normal(s, dtype=np.float32) for s in ((7, m, k), (7, k, n)))
@@ -210,15 +230,19 @@ def test_same_bits_as_f32_best(m, k, n):
     x, y = on_gpu(a), on_gpu(b)
     turned = y.swapaxes(-1, -2).copy().swapaxes(-1, -2)
     columns = x.swapaxes(-1, -2).copy().swapaxes(-1, -2)
-    for left, right in ((x, y), (x, turned), (columns, y), (columns, turned)):
+    for left, right in ((x, y), (columns, y)):
         assert np.array_equal(on_host(pysimd.matmul(left, right)), expected, equal_nan=True)
+    for left, right in ((x, turned), (columns, turned)):  # by cuBLAS, or with the same bits
+        found, k_major = on_host(pysimd.matmul(left, right)), 64 < min(m, n) and max(m, n) <= 112
+        same = np.array_equal if k_major else partial(np.allclose, rtol=1e-4, atol=1e-4)
+        assert same(found, expected, equal_nan=True)
+    wide = on_gpu(np.zeros((7, m, n + 4), np.float32))
+    pysimd.matmul(x, y, out=wide[:, :, 4:])
+    assert np.array_equal(on_host(wide[:, :, 4:]), expected, equal_nan=True)
+    assert not on_host(wide[:, :, :4]).any()
     out = on_gpu(np.zeros((7, n, m), np.float32)).swapaxes(-1, -2)
     pysimd.matmul(x, y, out=out)
-    assert np.array_equal(on_host(out), expected, equal_nan=True)
-    wide = on_gpu(np.zeros((7, m, n + 1), np.float32))
-    pysimd.matmul(x, y, out=wide[:, :, 1:])
-    assert np.array_equal(on_host(wide[:, :, 1:]), expected, equal_nan=True)
-    assert not on_host(wide[:, :, 0]).any()
+    assert np.allclose(on_host(out), expected, rtol=1e-4, atol=1e-4, equal_nan=True)
     both = pysimd.matmul(x[3], y)
     assert np.array_equal(on_host(both)[3], expected[3], equal_nan=True)
     assert np.array_equal(on_host(pysimd.matmul(x[:, None], y[None, :2]))[1, 1], expected[1], equal_nan=True)
@@ -227,9 +251,9 @@ def test_same_bits_as_f32_best(m, k, n):
 @needs_gpu
 @pytest.mark.parametrize("size", [128, 256])
 def test_same_bits_where_both_are_mn_major(size):
-    """batched_tma_mn.cu, and f32_best for other layouts of the same product; prepared calls too."""
+    """batched_tma_mn.cu, and batched_tma.cu for row-major operands of the same product; prepared calls too."""
     rng = np.random.default_rng(SEED)
-    a, b = (on_gpu(rng.standard_normal((5, size, size), dtype=np.float32)) for _ in range(2))
+    a, b = (on_gpu(rng.standard_normal((300, size, size), dtype=np.float32)) for _ in range(2))
     columns = a.swapaxes(-1, -2).copy().swapaxes(-1, -2)
     expected = on_host(pysimd.matmul(a, b))
     for _ in range(2):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import pysimd
+from pysimd.backends.cuda import dispatch
 
 pytestmark = pytest.mark.skipif(bool(cuda_arrays.WHY_NOT), reason=cuda_arrays.WHY_NOT or "nothing")
 
@@ -140,6 +141,37 @@ def test_cublas_is_refused(warm, step, rng):
     assert bool((out == expected).all())
     pysimd.gemm(a, b, out=result)
     assert bool(cupy.allclose(result, a @ b, atol=1e-3))
+
+
+@pytest.mark.parametrize("size", [100, 200])
+@pytest.mark.parametrize("warm", [True, False], ids=["seen before", "first call"])
+def test_a_batch_that_cublas_computes_elsewhere(size, warm, rng):
+    """By a kernel in a graph, and by cuBLAS again afterwards."""
+    import cupy
+
+    skip_without("f32_best")
+    a, b = floats(rng, 3, size, size), floats(rng, 3, size, size)
+    assert dispatch.choose("f32", size, size, size, 3).way is dispatch.Way.LIBRARY
+    expected = pysimd.gemm(a, b, kernel="f32_best")
+    out = cupy.zeros_like(expected)
+    for _ in range(2 * warm):
+        pysimd.matmul(a, b, out=out)
+    before = out.copy()
+    cupy.cuda.Device().synchronize()
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        stream.begin_capture()
+        pysimd.matmul(a, b, out=out)
+        graph = stream.end_capture()
+    out.fill(0)
+    cupy.cuda.Device().synchronize()
+    graph.launch(stream)
+    stream.synchronize()
+    assert bool((out == expected).all())
+    out.fill(0)
+    pysimd.matmul(a, b, out=out)
+    assert bool(cupy.allclose(out, expected, atol=1e-4))
+    assert not warm or bool((out == before).all())
 
 
 def test_graphs_captured_on_one_stream_run_at_the_same_time_on_two(rng):

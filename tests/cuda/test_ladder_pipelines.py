@@ -7,7 +7,6 @@ import cuda_machine_code as machine
 import ladder_headers
 import numpy as np
 import pytest
-from pysimd.gpu_kernels import ladder_table
 
 import pysimd
 from pysimd.backends.cuda import device, dispatch
@@ -15,6 +14,7 @@ from pysimd.backends.cuda.dispatch import Way
 from pysimd.backends.cuda.ladder import schedule as gemm_blocks
 from pysimd.backends.cuda.ladder import tensor as gemm_tensor
 from pysimd.bench import cuda_tiles
+from pysimd.gpu_kernels import ladder_table
 from pysimd.microkernel import Backend
 
 needs_compiler = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")
@@ -298,7 +298,7 @@ def test_int8(capability, m, n, k, count, name, monkeypatch):
         (512, 512, 512, 1, Way.RUNG),
         (64, 64, 4096, 1, Way.RUNG),
         (128, 128, 16384, 1, Way.RUNG),
-        (64, 64, 4096, 2, Way.BATCHED_TMA),
+        (64, 64, 4096, 2, Way.LIBRARY),
         (300, 900, 4096, 1, Way.LIBRARY),
         (64, 4096, 4096, 1, Way.LIBRARY),
         (7823, 2837, 599, 1, Way.LIBRARY),
@@ -306,7 +306,10 @@ def test_int8(capability, m, n, k, count, name, monkeypatch):
         (3122, 11222, 9114, 1, Way.LIBRARY),
         (6, 10857, 1207, 1, Way.LIBRARY),
         (8192, 16, 8192, 1, Way.RUNG),
-        (8192, 16, 8192, 2, Way.RUNG),
+        (8192, 16, 8192, 2, Way.LIBRARY),
+        (1024, 1024, 1024, 12, Way.RUNG),
+        (1024, 1024, 1024, 3, Way.LIBRARY),
+        (1024, 1020, 1024, 12, Way.LIBRARY),
         (16, 4096, 4096, 1, Way.RUNG),
         (4, 13380, 6901, 1, Way.LIBRARY),
         (8, 11992, 1536, 1, Way.LIBRARY),
@@ -322,3 +325,24 @@ def test_best(m, n, k, products, way, monkeypatch):
     monkeypatch.setattr(device, "why_not", lambda *_: "")
     assert dispatch.choose("f32", m, n, k, products) == (dispatch.F32_BEST if way is Way.RUNG else dispatch.Choice(way))
     assert dispatch.choose("f64", m, n, k, products).way is not dispatch.Way.RUNG
+
+
+@pytest.mark.parametrize("types", ["f16", "bf16f32"])
+def test_batches_of_16_bits(types, monkeypatch):
+    """By a rung where rows start at odd elements and a product is large; the others measured down to 0.21 times
+    cuBLAS."""
+    monkeypatch.setattr(device, "why_not", lambda *_: "")
+    best = dispatch.Choice(Way.RUNG, {"f16": "f16_best", "bf16f32": "bf16_best"}[types])
+    for m, n, k in ((134, 389, 3362), (949, 1709, 562), (154, 197, 1026)):
+        assert dispatch.choose(types, m, n, k, 2) == best
+    for m, n, k in (
+        (15, 2, 878),
+        (294, 433, 60),
+        (27, 310, 1025),
+        (310, 27, 1025),
+        (512, 512, 512),
+        (1072, 254, 326),
+        (64, 100, 673),
+    ):
+        assert dispatch.choose(types, m, n, k, 2).way is Way.LIBRARY
+        assert dispatch.choose(types, m, n, k, 2, captured=True) == best

@@ -16,7 +16,6 @@ import cupy
 import layouts
 import numpy as np
 from cuda_arrays import on_host
-from pysimd.gpu_kernels import table
 from reference import check, moderate, random_result
 
 import pysimd
@@ -24,6 +23,7 @@ from pysimd import dtypes
 from pysimd.backends.cuda import batched_tma, dispatch, narrow
 from pysimd.backends.cuda.dispatch import Way
 from pysimd.backends.cuda.implementation import CUDA, INSTANCES
+from pysimd.gpu_kernels import table
 from pysimd.operands import Product
 
 K_LENGTHS = (0, 1, 5, 17, 64)
@@ -125,10 +125,10 @@ def narrow_products(rng) -> int:
 
 
 def tma_batches(rng) -> int:
-    """Every tile, full and with a remainder; both operands row-major or transposed, and shared ones."""
+    """Every tile, full and with a remainder; operands row-major or transposed, and shared ones."""
     launches = 0
     for m, k, n in TMA_SIZES:
-        assert dispatch.choose("f32", m, n, k, 5).way is Way.BATCHED_TMA
+        assert dispatch.choose("f32", m, n, k, 1000).way is Way.BATCHED_TMA
         a, b = (moderate(rng, np.dtype(np.float32), (5, *shape)) for shape in ((m, k), (k, n)))
         for left, right in ((a, b), (a[:1], b), (a, b[:1])):
             for x, y in itertools.product(*((z, layouts.transposed(z)) for z in (left, right))):

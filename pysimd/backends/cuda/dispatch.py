@@ -7,6 +7,7 @@ on an H200 (benchmarks/gemm_shapes.py, benchmarks/cuda_micro.py).
 from __future__ import annotations
 
 from enum import Enum
+from math import ceil
 from typing import NamedTuple
 
 from pysimd.backends.cuda import batched_tma, device, estimates, tensor_maps
@@ -42,6 +43,11 @@ _TMA_FILL_SMALL, _TMA_FILL = 5 / 6, 5 / 8
 """The part of its tiles that C fills at least for batched_tma.cu: where batched.cu would compute it, and where cuBLAS
 would."""
 
+_TMA_WAVES = 0.8
+"""The least tiles of a batch for batched_tma.cu, as a part of the consumer warpgroups of all multiprocessors, each of
+which computes a tile of its own. On an H200 it measured 0.8 to 1.4 times cuBLAS there, and with a few products down to
+0.08."""
+
 _TMA_LARGE = 384
 """Rows and columns beyond which C fills the tiles of ``f32_best`` too, which computes transposed operands then: of 440
 to 476 a side batched_tma.cu measured 1.12 to 1.24 times cuBLAS on an H200, and 0.83 to 0.92 with a copy of a transposed
@@ -54,10 +60,18 @@ fill its tiles."""
 _TILE = 128
 """Rows and columns of the block tile that ``f32_best`` has for such products."""
 
+_LEAST_WAVES, _LEAST_LAST_WAVE = 2.0, 0.9
+"""The least tiles of a batch for ``f32_best``, as a part of the multiprocessors, and the part of its waves that they
+fill: above, whole tiles measured 0.94 to 1.22 times cuBLAS on an H200, below 0.5 to 1.09."""
+
+_FEW_MACS = 1 << 16
+"""Multiply-adds of a product from which on a batch of fewer products than multiprocessors, of more than 32 rows or
+columns, goes to cuBLAS: batched.cu computes each in one block, in up to three times its time."""
+
 MOST_K = 1 << 31
 """Rungs count panels in 32 bits."""
 
-_TENSOR_CORES_F64 = 1 << 15
+_TENSOR_CORES_F64 = 16_000
 """Multiply-adds of a float64 product up to 32 x 32 from which on cuBLAS is ahead: it has tensor cores for float64. It
 needs multiples of 8 for them, and loses that between 33 and 48."""
 
@@ -96,25 +110,26 @@ def choose(
     *,
     plain: bool = True,
     read: bool = True,
+    captured: bool = False,
 ) -> Choice:
     """What computes ``count`` products of these sizes on device ``where``, by default the one that is listed.
 
-    The choice depends on types and shape, and on whether the call is ``plain``, without alpha, beta and C: so the same
-    products have the same bits whatever their strides. Kernels with the same bits may share a shape: operands that
-    batched_tma.cu and batched_tma_mn.cu do not ``read`` as they lie, or slowly, are left to batched.cu or f32_best
-    where these take their shape.
+    The choice depends on types, shape and count, and on whether the call is ``plain``, without alpha, beta and C. Only
+    of batches of float32 products it depends on strides, too: operands that batched_tma.cu and batched_tma_mn.cu do not
+    ``read`` as they lie, or slowly, are left to batched.cu, f32_best or cuBLAS. For a graph, which cannot have cuBLAS
+    ``captured``, a kernel is named wherever there is one.
     """
     if plain and batched.takes_mma(types, m, n, k) and not device.why_not(BATCHED_MMA, where):
         return Choice(Way.BATCHED_MMA)
-    small = _batched(types, m, n, k, where, plain)
-    by_tma = types == "f32" and plain and count > 1 and (read or not (small or _full_tiles(m, n, k)))
-    if by_tma and _tma(m, n, k, where, small):
+    small = _batched(types, m, n, k, where, plain, captured)
+    if types == "f32" and plain and read and count > 1 and _tma(m, n, k, count, where, small):
         return Choice(Way.BATCHED_TMA)
     if small:
-        return Choice(Way.BATCHED)
+        few = types == "f32" and _few(m, n, k, count)
+        return Choice(Way.LIBRARY if few and not captured else Way.BATCHED)
     if count == 1 and estimates.takes_narrow(types, m, n, k) and not device.why_not(NARROW, where):
         return Choice(Way.NARROW)
-    for name in _rungs(types, m, n, k, count) if k < MOST_K else ():
+    for name in _rungs(types, m, n, k, count, captured) if k < MOST_K else ():
         row = ladder_table.BY_NAME[name]
         if device.why_not(row, where):
             continue
@@ -125,27 +140,34 @@ def choose(
     return Choice(Way.TILES, "cuda_i8i32_outer_8x8") if types == "i8i32" else Choice(Way.LIBRARY)
 
 
-def _batched(types: str, m: int, n: int, k: int, where: int | None, plain: bool) -> bool:
+def _batched(types: str, m: int, n: int, k: int, where: int | None, plain: bool, captured: bool) -> bool:
     """Whether products are small enough for batched.cu. Where one does not fit batched_any.cu, ``f32_best`` computes it
     until its instance is compiled."""
     if batched.takes(m, n, k):
-        return types != "f64" or m * n * k < _TENSOR_CORES_F64
+        return types != "f64" or captured or m * n * k < _TENSOR_CORES_F64
     if not (plain and batched.takes_larger(types, m, n, k)):
         return False
     best = ladder_table.BY_NAME[F32_BEST.name]
     return batched.fits_static(types, m, n, k) or (types == best.types and not device.why_not(best, where))
 
 
-def _tma(m: int, n: int, k: int, where: int | None, small: bool) -> bool:
+def _few(m: int, n: int, k: int, count: int) -> bool:
+    """Whether products that batched.cu could compute are too few for it, and too large."""
+    return not batched.takes(m, n, k) and count < estimates.PROCESSORS and m * n * k >= _FEW_MACS
+
+
+def _tma(m: int, n: int, k: int, count: int, where: int | None, small: bool) -> bool:
     """Whether batched_tma.cu is ahead of batched.cu, which computes the product otherwise if it is ``small``, or else
     of f32_best and of cuBLAS."""
     if m * n * k >= LARGE or (min(m, n) > _TMA_LARGE and not _full_tiles(m, n, k)):
         return False
     tile = batched_tma.tile(m, n, k, _TMA_FILL_SMALL if small else _TMA_FILL)
-    return tile is not None and not device.why_not(tile, where)
+    if tile is None or device.why_not(tile, where):
+        return False
+    return batched_tma.tiles(tile, m, n, count) >= _TMA_WAVES * estimates.PROCESSORS * tile.groups
 
 
-def _rungs(types: str, m: int, n: int, k: int, count: int) -> tuple[str, ...]:
+def _rungs(types: str, m: int, n: int, k: int, count: int, captured: bool) -> tuple[str, ...]:
     """The rungs for products too large for a batch of small ones, of which the first is taken that the device can run;
     none where cuBLAS is faster, or the only one."""
     if types == "i8i32":
@@ -156,12 +178,26 @@ def _rungs(types: str, m: int, n: int, k: int, count: int) -> tuple[str, ...]:
         return ()
     if count == 1:
         taken = estimates.takes(types, m, n, k) or (types == "f32" and _few_rows(m, n, k))
-        taken = taken or (types == "bf16f32" and max(m, n) >= tensor_maps.MOST)  # beyond cuBLAS
-    elif types == "f32":
-        taken = (min(m, n) >= 4 and m * n * k >= LARGE) or _full_tiles(m, n, k)
     else:
-        taken = types == "bf16f32"
-    return (_BEST[types],) if taken else ()
+        taken = captured or (_whole_tiles(m, n, k, count) if types == "f32" else _odd_rows(m, n, k))
+    beyond_cublas = types == "bf16f32" and max(m, n) >= tensor_maps.MOST
+    return (_BEST[types],) if taken or beyond_cublas else ()
+
+
+def _odd_rows(m: int, n: int, k: int) -> bool:
+    """Whether rows of 16-bit operands of a batch start at odd elements, where cuBLAS has kernels of a third of the
+    speed, and C is large enough for the tiles of the rung: such batches measured 1.02 to 4.5 times cuBLAS on an H200,
+    where C has fewer rows or columns 0.5 to 2.8, and others down to 0.21."""
+    return min(m, n) >= 112 and k >= 256 and bool(n % 2 or k % 2)
+
+
+def _whole_tiles(m: int, n: int, k: int, count: int) -> bool:
+    """Whether C is made of whole block tiles of ``f32_best``, which fill the device, and operands can be loaded in
+    vectors."""
+    waves = m * n * count / (_TILE**2 * estimates.PROCESSORS)
+    if m % _TILE or n % _TILE or k % 4 or k < 32 or waves < _LEAST_WAVES:
+        return False
+    return waves >= _LEAST_LAST_WAVE * ceil(waves)
 
 
 def _few_rows(m: int, n: int, k: int) -> bool:

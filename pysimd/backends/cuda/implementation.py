@@ -62,6 +62,14 @@ class Cuda(Gpu):
         choice = self._chosen(product)
         if choice.way is Way.BATCHED_TMA and not batched_tma.reads(product):
             choice = self._chosen(product, read=False)
+        if choice.way is Way.LIBRARY and memory.capturing():
+            choice = self._chosen(product, read=False, captured=True)
+            if choice.way is not Way.LIBRARY:
+                return ArrayWork(self._work_by(choice, product).run)  # no plan: the next call need not be captured
+        return self._work_by(choice, product)
+
+    def _work_by(self, choice: Choice, product: Product) -> Work | ArrayWork:
+        """A whole product by what was chosen for it."""
         if choice.way in (Way.BATCHED, Way.BATCHED_MMA):
             return self._batched_work(product, mma=choice.way is Way.BATCHED_MMA)
         if choice.way is Way.BATCHED_TMA:
@@ -99,8 +107,8 @@ class Cuda(Gpu):
         return ladder.resources(rung)
 
     @staticmethod
-    def _chosen(product: Product, **operands: bool) -> Choice:
-        return choose(product.types, *product.sizes, product.count, current_device(), plain=_plain(product), **operands)
+    def _chosen(product: Product, **options: bool) -> Choice:
+        return choose(product.types, *product.sizes, product.count, current_device(), plain=_plain(product), **options)
 
     def _batched_work(self, product: Product, *, mma: bool) -> Work | ArrayWork:
         """A batch of small products: by the instance for its shape where there is one, and neither alpha, beta nor

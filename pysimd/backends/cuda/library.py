@@ -16,8 +16,7 @@ import numpy as np
 from pysimd.backends.gpu import cupy_arrays, memory
 from pysimd.backends.gpu.implementation import library_work
 from pysimd.backends.gpu.launches import CallOperands
-from pysimd.backends.gpu.plans import C0, A, ArrayWork, B, C, Slot, Work
-from pysimd.errors import OptionError
+from pysimd.backends.gpu.plans import C0, A, ArrayWork, B, C, NotCapturedError, Slot, Work
 from pysimd.operands import Product
 
 MOST = 1 << 31
@@ -86,7 +85,7 @@ class _Plan:
         try:
             self._multiply(_handle(), addresses)
         except NotImplementedError as error:  # CuPy's answer while the stream captures
-            raise OptionError(_CAPTURED) from error
+            raise NotCapturedError(_CAPTURED) from error
         return None
 
     def _multiply(self, handle: int, addresses: list[int]) -> None:
@@ -152,7 +151,7 @@ def work(product: Product) -> Work | ArrayWork:
     """A product into its ``out``; with alpha, beta and C if ``takes`` says so. Raises OptionError while a graph is
     captured: CuPy does not call cuBLAS then."""
     if memory.capturing():
-        raise OptionError(_CAPTURED)
+        raise NotCapturedError(_CAPTURED)
     if not takes(product):
         return library_work(product)
     c0, c = product.c, product.out

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from pysimd.backends.gpu import memory as gpu_memory
+from pysimd.errors import OptionError
 
 A, B, C0, C, SCRATCH, COUNTER = range(6)
 """The addresses that a plan is run with: operands (C0 is what is added, 0 where nothing is), result, scratch memory and
@@ -168,6 +169,10 @@ class _Parameters:
             for function, grid, block, offsets, shared_bytes, cooperative in launches
             for arguments in [getattr(function, "arguments", pointers)]
         ]
+
+
+class NotCapturedError(OptionError):
+    """The current stream captures a graph, which cannot have what the plan calls."""
 
 
 class Work(NamedTuple):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pysimd.backends.gpu import cupy_arrays, torch_tensors
-from pysimd.backends.gpu.plans import C0, A, B, C, Plan
+from pysimd.backends.gpu.plans import C0, A, B, C, NotCapturedError, Plan
 
 MOST = 4096
 """Plans that are kept of each kind of array; then all are forgotten."""
@@ -133,7 +133,10 @@ class Replays(ABC):
             out, addresses[C] = self.new(a, kept.shape, kept.dtype)
         elif kept.overlaps(addresses):
             return None
-        kept.plan.run(addresses, self.stream(device))
+        try:
+            kept.plan.run(addresses, self.stream(device))
+        except NotCapturedError:  # a kernel may compute what a library cannot
+            return None
         return out
 
     def keep(self, key: Hashable, plan: Plan, arrays: tuple, shape: tuple[int, ...], dtype: np.dtype) -> None:
