@@ -38,7 +38,13 @@ def takes_mma(types: str, m: int, n: int, k: int) -> bool:
 
 def fits_static(types: str, m: int, n: int, k: int) -> bool:
     """Whether a product fits static shared memory, which every device has, in batched.cu and in batched_any.cu."""
-    return _product_bytes(types, m, n, k) <= table.BATCHED_SHARED_BYTES
+    size = dtypes.dtype_of(dtypes.FAMILIES[types].a).itemsize
+    return max(_product_bytes(types, m, n, k), _any_bytes(m, n, k, size)) <= table.BATCHED_SHARED_BYTES
+
+
+def _any_bytes(m: int, n: int, k: int, size: int) -> int:
+    """Shared memory of a product in batched_any.cu: A and B, each of an odd number of elements."""
+    return ((m * k | 1) + (k * n | 1)) * size
 
 
 def _product_bytes(types: str, m: int, n: int, k: int) -> int:
@@ -149,7 +155,7 @@ def any_work(product: Product, function: Callable) -> Work:
     arrays = product.a, product.b, product.c, product.out
     operands = CallOperands(*arrays)
     m, n, k = operands.m, operands.n, operands.k
-    bytes_each = ((m * k | 1) + (k * n | 1)) * operands.sizes[0]
+    bytes_each = _any_bytes(m, n, k, operands.sizes[0])
     products = max(1, min(ANY_THREADS // (m * -(-n // ANY_TILE)), ANY_SHARED_BYTES // bytes_each))
     columns = [int(abs(rows) < abs(columns)) for rows, columns in operands.strides[:2]]
     words = np.array([*_bits(product.types, product.alpha, product.beta), products, *columns], np.int64)
