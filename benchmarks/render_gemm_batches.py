@@ -50,10 +50,10 @@ def text() -> str:
         for x in documents
     )
     said = (
-        f"{machine['device']}, cuBLAS {machine['cublas']}, commit {machine['commit']}: {len(rows)} random batches of 2 to "
-        f"4096 products, by row-major and transposed operands in turn, m, n and k log-uniform ({ranges}), 0.1 to 600 MB. "
-        "Of what is taken: how many, the least and the most against cuBLAS, which reads transposed operands as they are, "
-        "and the geometric mean; how many of them are below 0.95, and the most that any of them lost."
+        f"{machine['device']}, cuBLAS {machine['cublas']}, commit {machine['commit']}: {len(rows)} random batches of 2 "
+        f"to 4096 products, by row-major and transposed operands in turn, m, n and k log-uniform ({ranges}), 0.1 to "
+        "600 MB. Of what is taken: how many, the least and the most against cuBLAS, which reads transposed operands as "
+        "they are, and the geometric mean; how many of them are below 0.95, and the most that any of them lost."
     )
     table = [line(types, [x for x in rows if x["types"] == types]) for types in NAMES]
     headers = ["", "batches", "taken", "below 0.95", "lost at most", "geometric mean of all"]
