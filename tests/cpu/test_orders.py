@@ -27,6 +27,23 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f64", 4, 1313, 90, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
     ("f64", 5, 669, 10, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
     ("f64", 8, 417, 52, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
+    ("f32", 12, 384, 64, ROWS, COLUMNS): "avx512_f32_gemv_16x1",
+    ("f32", 12, 192, 16, ROWS, COLUMNS): "avx512_f32_gemv_16x1",
+    ("f32", 2, 447, 3, ROWS, COLUMNS): "avx512_f32_gemv_16x1",
+    ("f32", 2, 100, 3, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
+    ("f32", 3, 64, 40, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
+    ("bf16f32", 4, 32, 4, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",
+    ("bf16f32", 5, 2531, 21, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
+    ("bf16f32", 84, 288, 4, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
+    ("f16f32", 81, 1209, 4, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
+    ("f16f32", 8, 256, 300, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
+}
+VNNI = {
+    ("i8i32", 2, 1094, 2, ROWS, COLUMNS): "avx512vnni_i8i32_gemv_16x1",
+    ("i8i32", 6, 662, 2, ROWS, COLUMNS): "avx512vnni_i8i32_gemv_16x1",
+    ("i8i32", 5, 480, 52, ROWS, COLUMNS): "avx512vnni_i8i32_gemv_16x1",
+    ("u8i8i32", 2, 40, 7, ROWS, COLUMNS): "avx2_u8i8i32_gemv_8x1",
+    ("u8i8i32", 300, 129, 3, ROWS, COLUMNS): "avx512vnni_u8i8i32_gemv_16x1",
 }
 SAME = [  # what the order does not change
     ("f32", 4, 16, 400, ROWS, ROWS),  # a short K
@@ -43,7 +60,13 @@ SAME = [  # what the order does not change
     ("f64", 2, 31, 300, ROWS, COLUMNS),
     ("f32", 2, 255, 300, ROWS, COLUMNS),
     ("f16f32", 2, 900, 900, ROWS, ROWS),
-    ("i8i32", 8, 900, 52, ROWS, COLUMNS),
+    ("f16f32", 9, 287, 52, ROWS, COLUMNS),
+    ("f16f32", 16, 255, 16, ROWS, COLUMNS),
+    ("bf16f32", 6, 300, 9000, ROWS, COLUMNS),  # larger than L2
+    ("i8i32", 9, 900, 52, ROWS, COLUMNS),
+    ("i8i32", 5, 479, 52, ROWS, COLUMNS),
+    ("i8i32", 2, 127, 52, ROWS, COLUMNS),
+    ("u8i8i32", 2, 31, 17, ROWS, COLUMNS),
 ]
 
 
