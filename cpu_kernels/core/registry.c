@@ -174,8 +174,8 @@ const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k)
 static double most_bytes(void) { return 4 * (double)pysimd_caches().l2; }
 
 /* Whether a GEMV kernel computes products of more than PYSIMD_GEMV_COLUMNS rows and columns, whose operands both have
- * adjacent elements along K: .dispatch_dots. The large one is many x k; `wide`: it is B. 8 x 4096 x 4096 double took 1.2
- * times as long like that. */
+ * adjacent elements along K: .dispatch_dots. The large one is many x k; `wide`: it is B. 8 x 4096 x 4096 double took
+ * 1.2 times as long like that. */
 static int takes_dots(const pysimd_kernel *kernel, int64_t few, int64_t many, int64_t k, int wide)
 {
     enum { SMALL = 1 << 17, SOME_K = 128, SOME = 8, NOT_MANY = 16 };
