@@ -7,7 +7,7 @@
 #include "pack.h"
 
 /* Of floats with more than a few rows, those of fewer columns took up to 1.1 times as long like this (1000 x 8 x 30,
- * Ice Lake). */
+ * Ice Lake); 65 to 127 columns 0.9 to 1.0 times in the mean, single ones up to 1.5 times. */
 enum {
     SHORT_K = 32,             /* of floats, */
     MANY_COLUMNS = 128,       /* which have so many columns, */

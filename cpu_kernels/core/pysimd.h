@@ -107,6 +107,7 @@ typedef struct {
     int dispatch_macs, dispatch_rows, dispatch_k; /* fewest multiply-adds and rows, and least k, of such products */
     int dispatch_long_k; /* GEMV: the least k of products of few rows; 0: none but of one row */
     int dispatch_few_rows, dispatch_few_columns, dispatch_dots; /* most rows, columns, or either; see kernels.inc */
+    int dispatch_dots_k; /* least k of dot products, for each of more rows and columns than PYSIMD_GEMV_COLUMNS */
     pysimd_target not_with; /* matmul does not take it where the processor is of this target too; 0: it does */
     int column_step; /* tiles side by side have multiples of so many columns; 0: all but the last have nr */
     int unchained;   /* terms are added in more than one chain: no PYSIMD_CHAIN */

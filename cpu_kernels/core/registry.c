@@ -173,17 +173,35 @@ const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k)
 /* Bytes of the operand that is read once, up to which the kernels below are taken: from beyond L3 others are as fast. */
 static double most_bytes(void) { return 4 * (double)pysimd_caches().l2; }
 
-/* Whether a GEMV kernel computes products of operands that both have adjacent elements along K: .dispatch_dots. The
- * large one is many x k; `wide`: it is B. 8 x 4096 x 4096 double took 1.2 times as long like that. */
+/* Whether a GEMV kernel computes products of more than PYSIMD_GEMV_COLUMNS rows and columns, whose operands both have
+ * adjacent elements along K: .dispatch_dots. The large one is many x k; `wide`: it is B. 8 x 4096 x 4096 double took
+ * 1.2 times as long like that. */
 static int takes_dots(const pysimd_kernel *kernel, int64_t few, int64_t many, int64_t k, int wide)
 {
-    enum { SMALL = 1 << 17, LONG_K = 512, SOME_K = 128, SOME = 8 };
-    if (few <= PYSIMD_GEMV_COLUMNS) return k >= kernel->dispatch_k;
+    enum { SMALL = 1 << 17, SOME_K = 128, SOME = 8, NOT_MANY = 16 };
+    const int size = pysimd_element_sizes[kernel->types].a;
     if (few > kernel->dispatch_dots) return 0;
+    if (few > PYSIMD_GEMV_COLUMNS * size) { /* tile registers do as many multiply-adds in less time */
+        const pysimd_kernel *other = pysimd_choose(kernel->types, wide ? few : many, wide ? many : few, k);
+        if (other && other->k_tile) return 0;
+    }
     const double large = (double)many * (double)k;
-    if (large <= SMALL && k >= LONG_K) return 1;
-    const int some = large <= SMALL || (few <= SOME && large * sizeof(double) <= most_bytes());
+    const int small = size < 4 ? large * size <= (double)pysimd_caches().l2 : large <= SMALL;
+    if (small && (many <= NOT_MANY ? 2 : 1) * k >= few * kernel->dispatch_dots_k) return 1;
+    const int some = small || (few <= SOME && large * size <= most_bytes());
     return kernel->types == F64 && wide && k >= SOME_K && some;
+}
+
+/* The GEMV kernel of products of up to PYSIMD_GEMV_COLUMNS rows or columns, whose operands both have adjacent elements
+ * along K; NULL: no other than in general. Of as few columns and rows the kernel for one column is faster while K is
+ * short: 4 x 32 x 4 took 0.8 times as long as with tiles, a batch 0.5 to 0.7 times (Ice Lake Xeon). */
+static const pysimd_kernel *dots_of_few(const pysimd_kernel *dots, int types, int64_t many, int64_t k)
+{
+    enum { NOT_MANY = 8, SOME_K = 64 };
+    if (k >= dots->dispatch_k) return dots;
+    const pysimd_kernel *one = atomic_load_explicit(&choices[types][1].of_all, memory_order_acquire);
+    if (!one || one->form != GEMV) return NULL;
+    return many <= NOT_MANY || (pysimd_element_sizes[types].a >= 4 && k >= SOME_K) ? one : NULL;
 }
 
 /* The kernel for products of few rows or columns whose large operand is in this order; NULL: no other than in general.
@@ -196,7 +214,9 @@ static const pysimd_kernel *choose_by_order(int types, int64_t m, int64_t n, int
     const ordered_choice *found = &ordered_choices[types];
     if (a == PYSIMD_BY_ROWS && b == PYSIMD_BY_COLUMNS) {
         const pysimd_kernel *dots = atomic_load_explicit(&found->dots, memory_order_acquire);
-        return dots && takes_dots(dots, few, many, k, wide) ? dots : NULL;
+        if (!dots) return NULL;
+        if (few <= PYSIMD_GEMV_COLUMNS) return dots_of_few(dots, types, many, k);
+        return takes_dots(dots, few, many, k, wide) ? dots : NULL;
     }
     const pysimd_kernel *kernel = atomic_load_explicit(&found->few, memory_order_acquire);
     if (!kernel || (wide ? b != PYSIMD_BY_ROWS : a != PYSIMD_BY_COLUMNS)) return NULL;

@@ -80,7 +80,7 @@ typedef enum { PYSIMD_BY_ROWS, PYSIMD_BY_COLUMNS, PYSIMD_BY_NEITHER } pysimd_ord
 /* Whether the order of operands can matter: no small product is looked at any further. */
 static inline int pysimd_looks_at_order(int64_t m, int64_t n, int64_t k)
 {
-    enum { FEW = 16, LEAST_K = 32, LEAST_MACS = 4096 };
+    enum { FEW = 16, LEAST_K = 32, LEAST_MACS = 512 };
     const int64_t few = m < n ? m : n;
     return k >= LEAST_K && few > 1 && few <= FEW && (double)m * (double)n * (double)k >= LEAST_MACS;
 }

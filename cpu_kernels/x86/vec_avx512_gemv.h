@@ -1,4 +1,5 @@
-/* vec_avx512_gemv.h: what templates/gemv.h needs of the vector types of AVX-512. */
+/* vec_avx512_gemv.h: what templates/gemv.h needs of the vector types of AVX-512. 16-bit floats are widened while
+ * loading. */
 #include "vec_avx512.h"
 
 /* Lane i of the result is the sum of the lanes of acc[i], by halves. */
@@ -92,3 +93,55 @@ INLINE void f32x16_interleave(const __m512 *v, float *to) { interleave_ps(v, to)
 GEMV_FLOATS(f64x8, double, 8)
 INLINE __m512d f64x8_reduce_rows(const __m512d *acc) { return sums_of_rows_pd(acc); }
 INLINE void f64x8_interleave(const __m512d *v, double *to) { interleave_pd(v, to); }
+
+/* Sixteen 16-bit floats, widened to float */
+#define GEMV_HALVES(VEC_, widen)                                                                                       \
+    typedef uint16_t VEC_##_elem_a, VEC_##_elem_b;                                                                     \
+    typedef float VEC_##_elem_c, VEC_##_sum, VEC_##_wide;                                                              \
+    typedef __m512 VEC_##_vec, VEC_##_acc;                                                                             \
+    typedef __mmask16 VEC_##_mask, VEC_##_part;                                                                        \
+    enum { VEC_##_lanes = 16, VEC_##_rows = 16, VEC_##_depth = 1, VEC_##_widens = 1 };                                 \
+    INLINE void VEC_##_store_wide(float *p, __m512 v) { _mm512_storeu_ps(p, v); }                                      \
+    INLINE __m512 VEC_##_broadcast_wide(const float *p) { return f32x16_broadcast(p); }                                \
+    INLINE __mmask16 VEC_##_mask_of(int n) { return f32x16_mask_of(n); }                                               \
+    INLINE __mmask16 VEC_##_part_of(int n) { return f32x16_mask_of(n); }                                               \
+    INLINE __m512 VEC_##_zero(void) { return f32x16_zero(); }                                                          \
+    INLINE __m512 VEC_##_fma(__m512 a, __m512 b, __m512 c) { return f32x16_fma(a, b, c); }                             \
+    INLINE __m512 VEC_##_add(__m512 a, __m512 b) { return f32x16_add(a, b); }                                          \
+    INLINE __m512 VEC_##_load_c(const float *p) { return f32x16_load_c(p); }                                           \
+    INLINE __m512 VEC_##_load_c_masked(const float *p, __mmask16 m) { return f32x16_load_c_masked(p, m); }             \
+    INLINE void VEC_##_store(float *p, __m512 v) { f32x16_store(p, v); }                                               \
+    INLINE void VEC_##_store_masked(float *p, __mmask16 m, __m512 v) { f32x16_store_masked(p, m, v); }                 \
+    INLINE __m512 VEC_##_reduce_rows(const __m512 *acc) { return sums_of_rows_ps(acc); }                               \
+    INLINE void VEC_##_interleave(const __m512 *v, float *to) { interleave_ps(v, to); }                                \
+    INLINE __m512 VEC_##_load(const uint16_t *p) { return widen(_mm256_loadu_si256((const __m256i *)p)); }             \
+    INLINE __m512 VEC_##_load_part(const uint16_t *p, __mmask16 part)                                                  \
+    {                                                                                                                  \
+        return widen(_mm256_maskz_loadu_epi16(part, p));                                                               \
+    }                                                                                                                  \
+    INLINE __m512 VEC_##_load_first(const uint16_t *p, __mmask16 part) { return VEC_##_load_part(p, part); }           \
+    INLINE __m512 VEC_##_load_one(const uint16_t *p) { return VEC_##_load_part(p, 1); }                                \
+    INLINE __m512 VEC_##_load_x_one(const uint16_t *p) { return VEC_##_load_part(p, 1); }                              \
+    INLINE __m512 VEC_##_load_x(const uint16_t *p) { return VEC_##_load(p); }                                          \
+    INLINE __m512 VEC_##_load_x_part(const uint16_t *p, __mmask16 part) { return VEC_##_load_part(p, part); }          \
+    INLINE __m512 VEC_##_columns(const uint16_t *p, int64_t cs, int depth)                                             \
+    {                                                                                                                  \
+        (void)cs, (void)depth;                                                                                         \
+        return VEC_##_load(p);                                                                                         \
+    }                                                                                                                  \
+    INLINE __m512 VEC_##_columns_part(const uint16_t *p, int64_t cs, int depth, __mmask16 part)                        \
+    {                                                                                                                  \
+        (void)cs, (void)depth;                                                                                         \
+        return VEC_##_load_part(p, part);                                                                              \
+    }                                                                                                                  \
+    INLINE __m512 VEC_##_broadcast_x(const uint16_t *p, int depth)                                                     \
+    {                                                                                                                  \
+        uint16_t x;                                                                                                    \
+        (void)depth;                                                                                                   \
+        memcpy(&x, p, sizeof x);                                                                                       \
+        return widen(_mm256_set1_epi16((int16_t)x));                                                                   \
+    }
+
+INLINE __m512 widened_bf16(__m256i v) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16)); }
+GEMV_HALVES(bf16x16, widened_bf16)
+GEMV_HALVES(f16x16, _mm512_cvtph_ps)

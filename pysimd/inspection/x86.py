@@ -25,7 +25,7 @@ TILE_BYTES = 1024
 MACS_PER_TILES = {"TDPBF16PS": 16 * 16 * 32, "TDPBSSD": 16 * 16 * 64, "TDPBUSD": 16 * 16 * 64}
 """Multiply-adds of the product of two whole tile registers."""
 
-MACS_PER_32_BITS = {"VPDPBUSD": 4, "VDPBF16PS": 2, "VPMADDWD": 2, "PMADDWD": 2}
+MACS_PER_32_BITS = {"VPDPBUSD": 4, "VPDPWSSD": 2, "VDPBF16PS": 2, "VPMADDWD": 2, "PMADDWD": 2}
 """Multiply-adds in each 32-bit lane, of instructions that do more than one."""
 
 LOWERED = "the compiler lowers plain C vectors to the registers of the processor, and loads some elements twice"

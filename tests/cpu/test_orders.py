@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from process import output_of
 from pysimd._cpu import lib
 from reference import check, check_factors, pair, random_result
 
@@ -12,7 +13,9 @@ from pysimd.backends.cpu import table
 
 ROWS, COLUMNS, NEITHER = lib.PYSIMD_BY_ROWS, lib.PYSIMD_BY_COLUMNS, lib.PYSIMD_BY_NEITHER
 AVX512 = any(k.target == "avx512" for k in pysimd.kernels("cpu", available=True))
-needs_avx512 = pytest.mark.skipif(not AVX512, reason="no kernel here is taken by the order of the operands")
+VNNI = any(k.target == "avx512vnni" for k in pysimd.kernels("cpu", available=True))
+needs_avx512 = pytest.mark.skipif(not AVX512, reason="no AVX-512 here")
+needs_vnni = pytest.mark.skipif(not VNNI, reason="no AVX-512 VNNI here")
 
 CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f32", 2, 59, 2696, ROWS, ROWS): "avx512_f32_outer_4x96",
@@ -27,6 +30,23 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f64", 4, 1313, 90, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
     ("f64", 5, 669, 10, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
     ("f64", 8, 417, 52, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
+    ("f32", 12, 384, 64, ROWS, COLUMNS): "avx512_f32_gemv_16x1",
+    ("f32", 12, 192, 16, ROWS, COLUMNS): "avx512_f32_gemv_16x1",
+    ("f32", 2, 447, 3, ROWS, COLUMNS): "avx512_f32_gemv_16x1",
+    ("f32", 2, 100, 3, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
+    ("f32", 3, 64, 40, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
+    ("bf16f32", 4, 32, 4, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",
+    ("bf16f32", 5, 2531, 21, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
+    ("bf16f32", 84, 288, 4, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
+    ("f16f32", 81, 1209, 4, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
+    ("f16f32", 8, 256, 300, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
+}
+CHOSEN_WITH_VNNI = {
+    ("i8i32", 2, 1094, 2, ROWS, COLUMNS): "avx512vnni_i8i32_gemv_16x1",
+    ("i8i32", 6, 662, 2, ROWS, COLUMNS): "avx512vnni_i8i32_gemv_16x1",
+    ("i8i32", 5, 480, 52, ROWS, COLUMNS): "avx512vnni_i8i32_gemv_16x1",
+    ("u8i8i32", 2, 40, 7, ROWS, COLUMNS): "avx2_u8i8i32_gemv_8x1",
+    ("u8i8i32", 300, 129, 3, ROWS, COLUMNS): "avx512vnni_u8i8i32_gemv_16x1",
 }
 SAME = [  # what the order does not change
     ("f32", 4, 16, 400, ROWS, ROWS),  # a short K
@@ -43,8 +63,26 @@ SAME = [  # what the order does not change
     ("f64", 2, 31, 300, ROWS, COLUMNS),
     ("f32", 2, 255, 300, ROWS, COLUMNS),
     ("f16f32", 2, 900, 900, ROWS, ROWS),
-    ("i8i32", 8, 900, 52, ROWS, COLUMNS),
+    ("f16f32", 9, 287, 52, ROWS, COLUMNS),
+    ("f16f32", 16, 255, 16, ROWS, COLUMNS),
+    ("bf16f32", 6, 300, 9000, ROWS, COLUMNS),  # larger than L2
+    ("u8i8i32", 2, 31, 17, ROWS, COLUMNS),
 ]
+SAME_WITH_VNNI = [
+    ("i8i32", 9, 900, 52, ROWS, COLUMNS),
+    ("i8i32", 5, 479, 52, ROWS, COLUMNS),
+    ("i8i32", 2, 127, 52, ROWS, COLUMNS),
+]
+WITH_AVX2 = {
+    ("f32", 2, 447, 3, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
+    ("f32", 12, 384, 300, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
+    ("f64", 5, 160, 40, ROWS, COLUMNS): "avx2_f64_gemv_8x1",
+    ("bf16f32", 4, 32, 4, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",
+    ("f16f32", 8, 255, 60, ROWS, COLUMNS): "avx2_f16f32_outer_6x16",
+    ("f16f32", 8, 256, 60, ROWS, COLUMNS): "avx2_f16f32_gemv_8x1",
+    ("i8i32", 6, 662, 2, ROWS, COLUMNS): "avx2_i8i32_gemv_8x1",
+    ("u8i8i32", 12, 384, 40, ROWS, COLUMNS): "avx2_u8i8i32_gemv_8x1",
+}
 
 
 def chosen(types, m, k, n, a, b):
@@ -55,6 +93,32 @@ def chosen(types, m, k, n, a, b):
 @pytest.mark.parametrize("case", CHOSEN, ids=str)
 def test_the_kernel_for_this_order(case):
     assert chosen(*case) == CHOSEN[case]
+
+
+@needs_vnni
+@pytest.mark.parametrize("case", CHOSEN_WITH_VNNI, ids=str)
+def test_the_kernel_for_bytes_in_this_order(case):
+    assert chosen(*case) == CHOSEN_WITH_VNNI[case]
+
+
+@pytest.mark.skipif(not any(k.target == "avx2" for k in pysimd.kernels("cpu", available=True)), reason="no AVX2 here")
+def test_avx2_takes_dot_products_too():
+    code = """
+import pysimd
+from pysimd._cpu import lib
+from pysimd.backends.cpu import table
+table.start()
+for types, m, k, n, a, b in {cases}:
+    print(table.text(lib.pysimd_choose_ordered(table.TYPES[types], m, n, k, a, b).name))
+"""
+    found = output_of("-c", code.replace("{cases}", repr(list(WITH_AVX2))), PYSIMD_ISA="avx2").split()
+    assert dict(zip(WITH_AVX2, found, strict=True)) == WITH_AVX2
+
+
+@needs_vnni
+@pytest.mark.parametrize("case", SAME_WITH_VNNI, ids=str)
+def test_the_kernel_for_bytes_in_any_order(case):
+    test_the_kernel_for_any_order(case)
 
 
 @pytest.mark.parametrize("case", SAME, ids=str)
@@ -72,7 +136,7 @@ def test_a_large_operand_from_memory_is_left_to_other_kernels():
     assert chosen("f64", 8, 200, n // 4, ROWS, COLUMNS) == "avx512_f64_gemv_8x1"
 
 
-@pytest.mark.parametrize("case", [case for case in CHOSEN if max(case[1:4]) < 4000], ids=str)
+@pytest.mark.parametrize("case", [case for case in CHOSEN | CHOSEN_WITH_VNNI if max(case[1:4]) < 4000], ids=str)
 def test_products(case, rng):
     """The bits are those of the kernel by name, on any number of threads, at every place of a batch."""
     types, m, k, n, order_a, order_b = case
@@ -88,7 +152,7 @@ def test_products(case, rng):
         assert pysimd.matmul(x[i], y[i]).tobytes() == found[i].tobytes()
     c = random_result(rng, found.dtype, (m, n))
     check_factors(pysimd.gemm(x[0], y[0], c, alpha=2, beta=3), types, a[0], b[0], c, 2, 3)
-    out = np.full((m, 2 * n), np.nan, found.dtype)[:, :n]
+    out = np.full((m, 2 * n), np.nan if found.dtype.kind == "f" else 77, found.dtype)[:, :n]
     assert pysimd.matmul(x[0], y[0], out=out).tobytes() == found[0].tobytes()
 
 
@@ -108,3 +172,14 @@ def test_every_small_remainder(types, rng):
             a, b = pair(rng, types, (m, k), (k, n))
             for x, y in itertools.product((a, np.asfortranarray(a)), (b, np.asfortranarray(b))):
                 check(pysimd.matmul(x, y), types, a, b)
+
+
+@pytest.mark.parametrize("types", ["f32", "f64", "bf16f32", "f16f32", "i8i32", "u8i8i32"])
+def test_dot_products_of_every_remainder(types, rng):
+    """Few rows and columns of both operands, and K around a register; an element has the bits of any batch."""
+    ks = (32, 33, 47, 63, 64, 95, 127, 129, 160, 257, 545)
+    for (m, n), k in itertools.product(itertools.product((2, 3, 4, 5, 7, 8, 11), repeat=2), ks):
+        a, b = pair(rng, types, (2, m, k), (2, n, k))
+        found = pysimd.matmul(a, b.swapaxes(-1, -2))
+        check(found, types, a, b.swapaxes(-1, -2))
+        assert pysimd.matmul(a[1], b[1].T).tobytes() == found[1].tobytes(), (m, n, k)

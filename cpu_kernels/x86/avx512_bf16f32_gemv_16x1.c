@@ -1,0 +1,21 @@
+/* avx512_bf16f32_gemv_16x1: C[16,1] += A[16,K] * B[K,1], bfloat16 into float; matrix times vector.
+ *
+ * contract  pysimd.h; form gemv: A by rows or by columns, B contiguous in k; k_group 1, panel plain.
+ * tile      mr 16  nr 1; a row of A at a time in each accumulator
+ * regs      16 accumulators + 2 operands = 18 of 32 zmm
+ * per 16 k  17 vpmovzxwd m256  17 vpslld  16 vfmadd231ps
+ * ratio     16*1 / (16+1) = 0.94 multiply-adds per element loaded; inner product 0.50;
+ *           16 / 17 = 0.94 multiply-add instructions per load instruction
+ * bound     widening: each element of A is used once
+ * rounding  one fma per term into accumulator p modulo 16, p ascending; these added as a tree, l and
+ *           l + half; then one add into C
+ * needs     AVX-512 F BW DQ VL
+ * idea      the bits do not depend on the order in which A is stored: see templates/gemv.h
+ */
+#include "vec_avx512_gemv.h"
+
+#define KERNEL avx512_bf16f32_gemv_16x1
+#define VEC bf16x16
+#define DOTS 24
+#define ROWS_AT_A_TIME 16
+#include "../templates/gemv.h"
