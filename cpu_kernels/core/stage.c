@@ -104,7 +104,7 @@ pysimd_staged pysimd_stage_columns_of_a(const pysimd_kernel *kernel, const pysim
     const int wider = kernel->panel == WIDE;
     pysimd_widen_fn *const widen_column = wider ? pysimd_widening(kernel, 0) : NULL;
     if (a->cols < COLUMNS_AT_A_TIME) return pysimd_stage_a(kernel, a, to);
-    _Alignas(64) float wide[COLUMNS_AT_A_TIME * APART];
+    _Alignas(64) char wide[COLUMNS_AT_A_TIME * APART * sizeof(float)];
     for (int64_t i = 0, rows; i < a->rows; i += rows) {
         rows = wider ? least(a->rows - i, WIDENED_ROWS) : a->rows;
         for (int64_t p = 0; p < a->cols; p += COLUMNS_AT_A_TIME) {
@@ -112,8 +112,9 @@ pysimd_staged pysimd_stage_columns_of_a(const pysimd_kernel *kernel, const pysim
             const char *from = a->from + (i + p * a->cs) * size;
             int64_t cs = a->cs;
             if (wider) {
-                for (int q = 0; q < COLUMNS_AT_A_TIME; q++) widen_column(rows, from + q * cs * size, wide + q * APART);
-                from = (const char *)wide, cs = APART;
+                for (int q = 0; q < COLUMNS_AT_A_TIME; q++)
+                    widen_column(rows, from + q * cs * size, wide + q * APART * packed);
+                from = wide, cs = APART;
             }
             pysimd_copy_matrix(rows, COLUMNS_AT_A_TIME, packed, from, 1, cs, to + (i * a->cols + p) * packed, a->cols);
         }
