@@ -367,14 +367,19 @@ static void run_part(void *context, int thread, int64_t phase, int64_t part)
  * rows of C, in gemm.c down its columns: 2000 x k x 2000 float took 0.5 to 0.7 times as long for k from 4 to 16, double
  * 0.4 to 0.8 (Zen 3). For k from 32 to 64 products of some hundred rows and columns took 0.7 to 0.97 times as long, and
  * those whose B is half of L2 1.0 to 1.15 times (Zen 3), or 0.4 to 0.9 (Xeon). B stays in L2; and there are rows for
- * all threads. */
+ * all threads. More than some columns of A are better packed, for each is in a page of its own, unless C has few
+ * columns: 3360 x 44 x 1170 and 2000 x 18 x 1500 float took 0.69 and 0.82 times as long by gemm.c, 746 x 39 x 1494
+ * double 0.65, 603 x 52 x 2125 float16 0.65, 3570 x 28 x 82 float and 2000 x 24 x 1500 float16 1.14 (Ice Lake). */
 static int is_shallow(const pysimd_kernel *kernel, const pysimd_product *p)
 {
-    enum { SHALLOW = 64, ROWS_A_THREAD = 4, MOST_STAGED = 1 << 20 };
+    enum { SHALLOW = 64, ROWS_A_THREAD = 4, MOST_STAGED = 1 << 20, PANELS = 8 };
     if (p->k > SHALLOW || kernel->form != OUTER || kernel->k_tile || p->flags & PYSIMD_FACTORS || p->interrupted)
         return 0;
     if (p->m < ROWS_A_THREAD * (int64_t)kernel->mr * (p->threads > 1 ? p->threads : 1)) return 0;
     if (pysimd_staged_bytes_b(kernel, p->k, p->n) > pysimd_caches().l2 / 2) return 0;
+    const int by_columns = p->rs_a == 1 && p->cs_a != 1 && kernel->k_group == 1;
+    const int few_columns = kernel->panel == WIDE ? 32 : 16;
+    if (by_columns && p->k > few_columns && p->n >= PANELS * (int64_t)kernel->nr) return 0;
     return pysimd_reads_a(kernel, p->k, p->rs_a, p->cs_a) ||
            pysimd_staged_bytes_a(kernel, p->m, p->k) <= MOST_STAGED;
 }

@@ -115,7 +115,7 @@ typedef struct {
     const pysimd_product *product;
     pysimd_sizes size, packed; /* bytes of elements, in the arrays and in panels */
     int64_t batch;
-    int a_in_place;
+    int a_in_place, transposes_a;
     int64_t kc, k_blocks;           /* columns of A in a block; blocks of K */
     int64_t panels, panel_bytes;    /* micro-panels of B: number in n columns, bytes of one of kc rows */
     int64_t block_panels, block_ks; /* what a block of B holds: micro-panels, blocks of k */
@@ -149,6 +149,23 @@ static int reads_a_in_place(const pysimd_kernel *kernel, const pysimd_product *q
     const int adjacent = k_blocks == 1 && q->rs_a == q->k; /* a micro-panel is one piece of memory */
     if (kernel->k_tile && adjacent) return 1;
     return panels <= FEW_PANELS || (panels <= SOME && !aliases(q->rs_a * pysimd_element_sizes[kernel->types].a));
+}
+
+/* Whether A, stored by columns, is transposed some columns at a time. Otherwise 16-bit values are widened as columns a
+ * block apart, which a kernel reads from few sets of L1: 403 x 264 x 1880 and 472 x 1377 x 342 float16 took 0.7 and
+ * 0.76 times as long transposed, but 47 x 1739 x 22 and 2517 x 513 x 8 1.2 and 1.5 times. Wider values are transposed
+ * in any case, all columns of some rows at a time as fast (862 x 258 x 181 float 0.9 times) unless the columns are in
+ * few sets: 512 x 512 x 512 double took 0.8 times as long like this. Micro-panels of A's columns, packed by AVX-512,
+ * took 1.03 to 1.1 times as long as rows for 384 x 384 x 384 and 512 x 512 x 512 (Ice Lake). */
+static int transposes_a(const pysimd_kernel *kernel, const pysimd_product *q, int64_t panels)
+{
+#ifdef __SSE2__
+    if (q->rs_a != 1 || q->cs_a == 1 || kernel->k_group > 1) return 0;
+    return kernel->panel == WIDE ? panels > 1 : aliases(q->cs_a * pysimd_element_sizes[kernel->types].a);
+#else /* without vectors of 16 bytes a transposition is a loop over elements */
+    (void)kernel, (void)q, (void)panels;
+    return 0;
+#endif
 }
 
 /* Bytes of blocks of B that threads read at the same time. Tile registers read each panel once for 32 rows: from L2. */
@@ -188,6 +205,7 @@ static plan plan_of(const pysimd_kernel *kernel, const pysimd_product *product)
     p.blocks = quotient(p.panels, p.block_panels) * quotient(p.k_blocks, p.block_ks);
 
     p.a_in_place = reads_a_in_place(kernel, product, p.panels, p.k_blocks);
+    p.transposes_a = transposes_a(kernel, product, p.panels);
     p.mc = most(pysimd_caches().l2 / 3 / (p.kc * p.packed.a) / kernel->mr * kernel->mr, kernel->mr);
     if (p.a_in_place && p.panels == 1 && p.k_blocks > 1) p.mc = kernel->mr; /* whole rows of A in one stream */
     p.mc = most(p.mc, multiple(product->m / MOST_ROW_ITEMS + 1, kernel->mr));
@@ -444,8 +462,10 @@ static void multiply_item(worker *w, const block *x, int64_t item)
             const char *a = of.a + (row * q->rs_a + k.first * q->cs_a) * p->size.a;
             const char *b = x->b + product * p->b_bytes + (i * x->panels + first) * p->panel_bytes;
             pysimd_staged of_a = {.data = a, .rs = q->rs_a, .cs = q->cs_a * p->kernel->k_group};
-            if (!p->a_in_place)
-                of_a = pysimd_stage_a(p->kernel, &(pysimd_operand){1, rows, k.count, a, 0, q->rs_a, q->cs_a}, w->a);
+            if (!p->a_in_place) {
+                const pysimd_operand from = {1, rows, k.count, a, 0, q->rs_a, q->cs_a};
+                of_a = (p->transposes_a ? pysimd_stage_columns_of_a : pysimd_stage_a)(p->kernel, &from, w->a);
+            }
             micro_tiles(p, rows, &of_a, columns, b, c, k, &before, last);
         }
     }

@@ -8,6 +8,7 @@
 
 #include "interleave.h"
 #include "pack.h"
+#include "split.h"
 #include "transpose.h"
 #include "widen.h"
 
@@ -87,6 +88,38 @@ pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *
     for (int64_t q = 0; q < a->count; q++)
         pysimd_pack_a(kernel, m, k, a->from + q * a->bs * size, a->rs, a->cs, to + q * shape.bytes);
     return (pysimd_staged){to, bs, shape.rs, shape.cs};
+}
+
+/* Some columns of A at a time, of all its rows, are transposed: A is read in long pieces, and no cache holds a line of
+ * every column until the next rows are taken. Values that are widened before are those of so many rows that they stay
+ * in L1. */
+pysimd_staged pysimd_stage_columns_of_a(const pysimd_kernel *kernel, const pysimd_operand *a, char *to)
+{
+    enum {
+        COLUMNS_AT_A_TIME = 16,
+        WIDENED_ROWS = 256,
+        APART = WIDENED_ROWS + 16, /* from one widened column to the next: not in the same sets of L1 */
+    };
+    const int size = pysimd_element_sizes[kernel->types].a, packed = pysimd_sizes_in_kernel(kernel).a;
+    const int wider = kernel->panel == WIDE;
+    pysimd_widen_fn *const widen_column = wider ? pysimd_widening(kernel, 0) : NULL;
+    if (a->cols < COLUMNS_AT_A_TIME) return pysimd_stage_a(kernel, a, to);
+    _Alignas(64) char wide[COLUMNS_AT_A_TIME * APART * sizeof(float)];
+    for (int64_t i = 0, rows; i < a->rows; i += rows) {
+        rows = wider ? least(a->rows - i, WIDENED_ROWS) : a->rows;
+        for (int64_t p = 0; p < a->cols; p += COLUMNS_AT_A_TIME) {
+            p = least(p, a->cols - COLUMNS_AT_A_TIME); /* the last ones overlap those before */
+            const char *from = a->from + (i + p * a->cs) * size;
+            int64_t cs = a->cs;
+            if (wider) {
+                for (int q = 0; q < COLUMNS_AT_A_TIME; q++)
+                    widen_column(rows, from + q * cs * size, wide + q * APART * packed);
+                from = wide, cs = APART;
+            }
+            pysimd_copy_matrix(rows, COLUMNS_AT_A_TIME, packed, from, 1, cs, to + (i * a->cols + p) * packed, a->cols);
+        }
+    }
+    return (pysimd_staged){to, a->rows * a->cols, a->cols, 1};
 }
 
 /* Whether B's panels were made by AVX2, all products in one call: int8 that is interleaved in pairs of k, and floats

@@ -22,6 +22,10 @@ int64_t pysimd_staged_bytes_a(const pysimd_kernel *kernel, int64_t m, int64_t k)
 int64_t pysimd_staged_bytes_b(const pysimd_kernel *kernel, int64_t k, int64_t n);
 
 pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *a, char *to);
+
+/* One A stored by columns as a dense matrix by rows, for kernels without groups of k. */
+pysimd_staged pysimd_stage_columns_of_a(const pysimd_kernel *kernel, const pysimd_operand *a, char *to);
+
 pysimd_staged pysimd_stage_b(const pysimd_kernel *kernel, const pysimd_operand *b, char *to);
 
 #endif

@@ -71,6 +71,18 @@ def test_bits_depend_on_row_column_and_k_alone(kernel, rng):
         assert c.tobytes() == tile.tobytes()
 
 
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)
+@pytest.mark.parametrize("shape", [(530, 37, 400), (512, 300, 200), (65, LONG_K, 70), (300, 17, 1000)], ids=str)
+def test_transposed_a(kernel, shape, rng):
+    """Some columns are packed at a time, the last ones again with those before, and of narrow types some rows."""
+    a, b = pair(rng, kernel.types, *shape)
+    expected = pysimd.matmul(a, b, kernel=kernel, threads=1)
+    check(expected, kernel.types, a, b)
+    for threads in (1, 3):
+        result = pysimd.matmul(np.asfortranarray(a), b, kernel=kernel, threads=threads)
+        assert result.tobytes() == expected.tobytes(), threads
+
+
 def test_sizes(rng):
     """Squares and near squares around every tile edge."""
     for size in few(range(41, 66), 4) + few([96, 127, 128, 129, 200, 255, 256, 300], 2):
