@@ -234,7 +234,7 @@ enum { MOST_OF_FLOATS = 12 };
     {                                                                                                                  \
         if (s->n > 8 || !NAME##_gains(s, cs_b)) return 0;                                                              \
         if (!is_dense(s, cs_b, 8)) return KIND_##_small(s, cs_b);                                                      \
-        KIND_##_8x8[s->cs_a != 1][cs_b != 1](s);                                                                       \
+        if (s->batch) KIND_##_8x8[s->cs_a != 1][cs_b != 1](s);                                                         \
         return 1;                                                                                                      \
     }                                                                                                                  \
     int avx512_small_##NAME(const pysimd_call *s, int64_t cs_b)                                                        \

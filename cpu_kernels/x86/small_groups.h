@@ -198,6 +198,7 @@ static int K(small)(const pysimd_call *s, int64_t cs_b)
     const int64_t n = s->n, k = s->k;
     if (n > MOST_COLUMNS || k < 1 || k > MOST_K || s->m < 1) return 0;
     if (s->flags & PYSIMD_STREAM || (s->rs_a != 1 && s->cs_a != 1) || (s->rs_b != 1 && cs_b != 1)) return 0;
+    if (s->batch == 0) return 1;
     const int a_by_rows = s->cs_a == 1, chains = n <= 8 ? K(chains) : 1, most = chains == 2 ? 8 : MOST_ROWS;
     _Alignas(64) __m512i panels[2 * K(PANEL)], staged[2 * K(STAGED)];
     K(products) x = {.s = s, .cs_b = cs_b, .blocks = (s->m + most - 1) / most, .a_by_rows = a_by_rows,
