@@ -115,7 +115,7 @@ static void tiles(const work *w, const pysimd_call *s)
     const split columns = split_of(s->n, most_n, kernel->column_step ? kernel->column_step : kernel->nr);
     const int64_t step_b = kernel->form == OUTER ? kernel->k_group : s->rs_b, cs_c = gemv ? s->cs_c : 1;
     const double each = bytes_read(kernel, s) + (double)s->m * (double)s->n * size.c;
-    const int64_t together = side_by_side(w, each);
+    const int64_t together = s->batch == 1 ? 1 : side_by_side(w, each);
     if (together == 1 && rows.step == 1 && in_l2(w, 2 * each)) {
         pysimd_call one = *s;
         one.batch = 1;

@@ -15,6 +15,8 @@ from pysimd import dtypes
 INTEGERS = ("i8i32", "u8i8i32")
 SIZES = (1, 2, 3, 5, 8, 9, 16, 17) if QUICK else range(1, 20)
 SHAPES = ((17, 33, 40), (33, 64, 64), (5, 65, 24), (40, 7, 65), (2, 18, 7), (19, 9, 6), (18, 40, 11))
+FEW_COLUMNS = ((64, 31, 5), (65, 24, 8), (130, 12, 7), (40, 30, 6), (48, 1, 3), (34, 17, 2), (28, 5, 4))
+"""With K and rows for which AVX-512 exchanges the operands: 16 rows of C in a register, up to 64 rows at a time."""
 LAYOUTS = (
     layouts.contiguous,
     layouts.transposed,
@@ -64,7 +66,7 @@ def test_layouts_have_the_same_bits(types, size, rng):
 
 
 @pytest.mark.parametrize("types", [t for t in dtypes.FAMILIES if t != "f16"])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", SHAPES + FEW_COLUMNS, ids=str)
 def test_shapes_up_to_the_limits_have_the_same_bits(types, shape, rng):
     """Several tiles of rows and of columns, what fills no group of k, by rows and by columns; with gaps between the
     elements of a row; beside C += A B, whose operands are packed."""
@@ -76,6 +78,11 @@ def test_shapes_up_to_the_limits_have_the_same_bits(types, shape, rng):
     for of_a, of_b in itertools.product((layouts.contiguous, layouts.transposed, layouts.padded_rows), repeat=2):
         found = pysimd.matmul(of_a(plain_a), of_b(plain_b))
         assert found.tobytes() == right.tobytes(), (of_a.__name__, of_b.__name__)
+        wide = np.full((3, m + 1, n + 3), 7, right.dtype)
+        pysimd.matmul(of_a(plain_a), of_b(plain_b), out=wide[:, :m, :n])
+        assert wide[:, :m, :n].tobytes() == right.tobytes(), (of_a.__name__, of_b.__name__, "out")
+        assert (wide[:, m:] == 7).all()
+        assert (wide[:, :, n:] == 7).all()
         shared = pysimd.matmul(of_a(plain_a), of_b(plain_b[:1]))
         assert shared[0].tobytes() == right[0].tobytes(), (of_a.__name__, of_b.__name__, "shared")
 

@@ -20,8 +20,9 @@ PLACES = ("ending_at_guard", "starting_at_guard")
 LARGE = ((50, 301, 62), (5, 333, 131), (3, 1050, 19), (40, 1050, 1))
 """m, k, n of products that are computed in blocks."""
 FEW_COLUMNS = ((8, 16, 2), (9, 17, 3), (17, 31, 4), (19, 33, 3), (6, 33, 21), (10, 12, 9), (5, 9, 8), (49, 63, 65))
-"""m, k, n of products that the kernels for a vector compute, of operands that are transposed in blocks of registers,
-and of one that is large enough for blocks and is not packed."""
+FEW_COLUMNS += ((33, 20, 5), (70, 30, 8), (40, 9, 6))
+"""m, k, n of products that the kernels for a vector compute, of operands that are transposed in blocks of registers, of
+one that is large enough for blocks and is not packed, and of those that are computed with the operands exchanged."""
 
 
 def placed(place: str, *arrays: np.ndarray) -> list[np.ndarray]:
@@ -219,7 +220,7 @@ def views(types: str) -> None:
 
 
 def spread(x: np.ndarray, place: str, memory: GuardedMemory, gap: int) -> np.ndarray:
-    """``x`` as every other element of rows in guarded memory, ``gap`` elements apart; the last one ends at the guard."""
+    """``x`` as every other element of rows in guarded memory, ``gap`` elements apart; the last one is at the guard."""
     row = 2 * x.shape[-1] + gap
     flat = np.empty(x[..., 0].size * row - gap - 1, x.dtype)
     flat.view(np.uint8)[...] = 0xFF
