@@ -51,26 +51,39 @@ INLINE void transpose_in_lanes(__m512i v[4])
     v[2] = _mm512_unpacklo_epi64(y, w), v[3] = _mm512_unpackhi_epi64(y, w);
 }
 
-/* c[i*rs_c + j] = t[j*MOST_COLUMNS + i], i < m, j < n <= FEW_COLUMNS. */
-INLINE void store_transposed(int64_t m, int n, const int32_t *t, int32_t *c, int64_t rs_c)
+/* c[i*rs_c + j] = t[j*MOST_COLUMNS + i], i < m, j < columns: 4, or with a mask fewer. */
+INLINE void store_four_transposed(const int masked, int64_t m, int columns, const int32_t *t, int32_t *c, int64_t rs_c)
 {
-    const int columns = n < 4 ? n : 4;
     const __mmask8 mask = (__mmask8)((1u << columns) - 1);
-    for (int j = 0; j < n; j += 4) {
-        if (j > n - columns) j = n - columns;
-        for (int64_t i = 0; i < m; i += 16) {
-            __m512i v[4];
-            UNROLL for (int q = 0; q < 4; q++)
-                v[q] = _mm512_load_si512(t + (j + (q < columns ? q : columns - 1)) * MOST_COLUMNS + i);
-            transpose_in_lanes(v);
-            int32_t *to = c + i * rs_c + j;
+    for (int64_t i = 0; i < m; i += 16, c += 16 * rs_c) {
+        __m512i v[4];
+        UNROLL for (int q = 0; q < 4; q++)
+            v[q] = _mm512_load_si512(t + (masked && q >= columns ? 0 : q) * MOST_COLUMNS + i);
+        transpose_in_lanes(v);
 #define LANE(L)                                                                                                        \
     UNROLL for (int q = 0; q < 4; q++)                                                                                 \
-        if (4 * L + q < m - i) _mm_mask_storeu_epi32(to + (4 * L + q) * rs_c, mask, _mm512_extracti32x4_epi32(v[q], L));
-            LANE(0) LANE(1) LANE(2) LANE(3)
-#undef LANE
+        if (4 * L + q < m - i) {                                                                                       \
+            __m128i row = _mm512_extracti32x4_epi32(v[q], L);                                                          \
+            if (masked) {                                                                                              \
+                KEEP(row); /* else gcc masks the extraction, which faults beyond its mask */                           \
+                _mm_mask_storeu_epi32(c + (4 * L + q) * rs_c, mask, row);                                              \
+            } else                                                                                                     \
+                _mm_storeu_si128((__m128i *)(c + (4 * L + q) * rs_c), row);                                            \
         }
+        LANE(0) LANE(1) LANE(2) LANE(3)
+#undef LANE
     }
+}
+
+/* The same of n <= FEW_COLUMNS columns; the last four overlap those before them. */
+NOINLINE void store_transposed(int64_t m, int n, const int32_t *t, int32_t *c, int64_t rs_c)
+{
+    if (n < 4) {
+        store_four_transposed(1, m, n, t, c, rs_c);
+        return;
+    }
+    store_four_transposed(0, m, 4, t, c, rs_c);
+    if (n > 4) store_four_transposed(0, m, 4, t + (n - 4) * MOST_COLUMNS, c + n - 4, rs_c);
 }
 
 /* Whether exchanged operands take so much fewer multiply-adds that transposing C pays. */
