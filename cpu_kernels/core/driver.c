@@ -52,7 +52,7 @@ static int in_l2(const work *w, double each) { return (double)w->count * each <=
 /* How many products are computed side by side, tile by tile, so that a call of the kernel has more than one of them.
  * They are in L1. Products from beyond L2 are computed one after the other, since the hardware's prefetch follows only
  * operands that are read in the order of memory: 20x20 floats took 297 ns each, and 729 in groups (Zen 3). Tried for
- * products that are staged one at a time: columns of tiles, 1.0 (33x33x33 bfloat16) to 1.07 times as long (Ice Lake). */
+ * products that are staged one at a time: columns of tiles, 1.0 (33x33x33 bfloat16) to 1.07 times as long (Xeon). */
 static int64_t side_by_side(const work *w, double each)
 {
     enum { IN_L1 = 24 << 10 };
