@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../templates/kernel.h"
+#include "every_other.h"
 #include "interleave.h"
 #include "transpose.h"
 
@@ -237,6 +238,11 @@ void pysimd_copy_matrix(int64_t m, int64_t n, int size, const char *from, int64_
 #ifdef __x86_64__
     if (rs == 1 && size >= 4 && m >= 32 / size && n >= 32 / size && pysimd_has(AVX2)) {
         (size == 4 ? avx2_transpose_f32 : avx2_transpose_f64)(m, n, from, cs, to, ld);
+        return;
+    }
+    if (cs == 2 && rs == 2 * n && ld == n) n *= m, m = n > 0; /* one row */
+    if (cs == 2 && n >= 16 / size && pysimd_has(AVX2)) {
+        avx2_every_other(size, m, n, from, rs, to, ld);
         return;
     }
 #endif

@@ -56,7 +56,7 @@ typedef void pysimd_run_fn(int64_t k, const void *a, int64_t rs_a, int64_t cs_a,
 typedef void pysimd_batch_fn(const pysimd_call *call);
 /* C = A B of a batch of small products straight from the arrays, without panels: k and the strides count the arrays'
  * own values, and element (p, j) of B is at b[p*rs_b + j*cs_b]. The bits are those of the row's kernel. Returns 0,
- * having written nothing, for products that it does not take. */
+ * having written nothing, for products that it does not take. A batch of 0 only asks: nothing is read. */
 typedef int pysimd_small_fn(const pysimd_call *call, int64_t cs_b);
 
 typedef enum { OUTER, INNER, GEMV } pysimd_form;

@@ -12,7 +12,8 @@ pysimd_small_fn avx2_small_f32_8x8, avx2_small_bf16_8x8, avx2_small_f16_8x8;
  * to 64, in any layout; any number of rows */
 pysimd_small_fn avx2_small_i8, avx2_small_u8i8, avx512vnni_small_i8, avx512vnni_small_u8i8;
 
-/* K up to 64 in any layout but plain float32: 4x4x4; up to 8 columns; 9 to 12 columns */
+/* in any layout but plain float32: 4x4x4; 8x8x8 and, with K up to 64, up to 8 columns of many rows whose A is
+ * transposed; 9 to 12 columns and K up to 64, float32 with a transposed B alone */
 pysimd_small_fn avx512_small_f32_4x4, avx512_small_bf16_4x4, avx512_small_f16_4x4;
 pysimd_small_fn avx512_small_f32_8x8, avx512_small_bf16_8x8, avx512_small_f16_8x8;
 pysimd_small_fn avx512_small_f32, avx512_small_bf16, avx512_small_f16;

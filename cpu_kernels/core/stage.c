@@ -28,10 +28,13 @@ static int is_dense(const pysimd_operand *x)
            (x->bs == x->rows * x->cols || x->count == 1);
 }
 
-/* All products, made dense. */
-static void copy(const pysimd_operand *x, int size, char *to)
+void pysimd_make_dense(const pysimd_operand *x, int size, char *to)
 {
     const int64_t each = x->rows * x->cols;
+    if (x->bs == x->rows * x->rs || x->count == 1) { /* all rows are equally far apart */
+        pysimd_copy_matrix(x->count * x->rows, x->cols, size, x->from, x->rs, x->cs, to, x->cols);
+        return;
+    }
     for (int64_t q = 0; q < x->count; q++)
         pysimd_copy_matrix(x->rows, x->cols, size, x->from + q * x->bs * size, x->rs, x->cs, to + q * each * size,
                            x->cols);
@@ -46,7 +49,7 @@ static void widen(const pysimd_kernel *kernel, int operand, const pysimd_operand
     const char *from = x->from;
     if (!is_dense(x)) { /* made dense in the upper half of `to` */
         char *dense = to + all * size;
-        copy(x, size, dense);
+        pysimd_make_dense(x, size, dense);
         from = dense;
     }
     pysimd_widening(kernel, operand)(all, from, to);
@@ -72,7 +75,7 @@ pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *
     const int size = pysimd_element_sizes[kernel->types].a, group = kernel->k_group;
     const int64_t bs = shape.bytes / pysimd_sizes_in_kernel(kernel).a;
     if (kernel->form == GEMV && by_columns) {
-        copy(&columns, size, to);
+        pysimd_make_dense(&columns, size, to);
         return (pysimd_staged){to, each, 1, m};
     }
     /* The kernel strides over whole columns; a tile register takes rows. */
@@ -154,6 +157,10 @@ pysimd_staged pysimd_stage_b(const pysimd_kernel *kernel, const pysimd_operand *
     const int size = pysimd_element_sizes[kernel->types].b;
     const int64_t bs = shape.bytes / pysimd_sizes_in_kernel(kernel).b;
     if (stages_by_avx2(kernel, b, to)) return (pysimd_staged){to, bs, shape.rs, 1};
+    if (kernel->panel == PLAIN && kernel->k_group == 1 && kernel->form == OUTER) {
+        pysimd_make_dense(b, size, to);
+        return (pysimd_staged){to, bs, shape.rs, 1};
+    }
     for (int64_t q = 0; q < b->count; q++)
         pysimd_pack_b(kernel, k, n, b->from + q * b->bs * size, b->rs, b->cs, to + q * shape.bytes);
     return (pysimd_staged){to, bs, shape.rs, 1};

@@ -17,6 +17,9 @@ typedef struct {
     int64_t bs, rs, cs;
 } pysimd_staged;
 
+/* All products, one behind the other, their rows without gaps: elements of `size` bytes. */
+void pysimd_make_dense(const pysimd_operand *x, int size, char *to);
+
 /* Bytes that one product takes; INT64_MAX if they cannot be counted. */
 int64_t pysimd_staged_bytes_a(const pysimd_kernel *kernel, int64_t m, int64_t k);
 int64_t pysimd_staged_bytes_b(const pysimd_kernel *kernel, int64_t k, int64_t n);

@@ -189,6 +189,7 @@ INLINE int is_cube(const pysimd_call *s, int64_t cs_b, int64_t size)
     int avx2_small_##NAME##_##TILE(const pysimd_call *s, int64_t cs_b)                                                 \
     {                                                                                                                  \
         if (!is_cube(s, cs_b, SIZE)) return 0;                                                                         \
+        if (s->batch == 0) return 1;                                                                                   \
         const int a = s->cs_a != 1, b = cs_b != 1, stream = (s->flags & PYSIMD_STREAM) != 0;                           \
         NAME##_##TILE##_loops[a][b][stream](s, b ? cs_b : s->rs_b);                                                    \
         return 1;                                                                                                      \

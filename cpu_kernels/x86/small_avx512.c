@@ -225,21 +225,29 @@ LOOP_4X4(f32, float)
 LOOP_4X4(bf16, uint16_t)
 LOOP_4X4(f16, uint16_t)
 
-/* Of more columns, panels of many products at a time are as fast: 16x16 B.mT took 123 ns like this, 110 with panels. */
+/* Of more columns, panels of many products at a time are as fast: 16x16 B.mT took 123 ns like this, 110 with panels.
+ * So are floats whose B the kernel reads in place: 9 to 12 columns took 0.74 to 1.03 times as long with a transposed A
+ * (Ice Lake). */
 enum { MOST_OF_FLOATS = 12 };
+INLINE int f32_stages_b(int64_t cs_b) { return cs_b != 1; }
+INLINE int f16_stages_b(int64_t cs_b) { return (void)cs_b, 1; }
+INLINE int bf16_stages_b(int64_t cs_b) { return (void)cs_b, 1; }
 
-/* The kernels of up to 8 columns add even and odd k apart, those of more do not. */
+/* The kernels of up to 8 columns add even and odd k apart, those of more do not. Up to 8 columns the kernel's panels
+ * have pairs of k in a register, where K(tile) has one k of few columns: 5x5x5 to 57x59x7 took 0.34 to 1.0 times as
+ * long with them. With a transposed A of so many rows that operands are exchanged, panels took 0.9 to 2.7 times as
+ * long. */
 #define OF_COLUMNS(NAME, KIND_)                                                                                        \
     int avx512_small_##NAME##_8x8(const pysimd_call *s, int64_t cs_b)                                                  \
     {                                                                                                                  \
         if (s->n > 8 || !NAME##_gains(s, cs_b)) return 0;                                                              \
-        if (!is_dense(s, cs_b, 8)) return KIND_##_small(s, cs_b);                                                      \
-        KIND_##_8x8[s->cs_a != 1][cs_b != 1](s);                                                                       \
+        if (!is_dense(s, cs_b, 8)) return s->cs_a != 1 && gains_exchanged(s) ? KIND_##_small(s, cs_b) : 0;             \
+        if (s->batch) KIND_##_8x8[s->cs_a != 1][cs_b != 1](s);                                                         \
         return 1;                                                                                                      \
     }                                                                                                                  \
     int avx512_small_##NAME(const pysimd_call *s, int64_t cs_b)                                                        \
     {                                                                                                                  \
-        return s->n > 8 && s->n <= MOST_OF_FLOATS && NAME##_gains(s, cs_b) ? KIND_##_small(s, cs_b) : 0;               \
+        return s->n > 8 && s->n <= MOST_OF_FLOATS && NAME##_stages_b(cs_b) ? KIND_##_small(s, cs_b) : 0;               \
     }
 OF_COLUMNS(f32, f32s)
 OF_COLUMNS(bf16, bf16s)

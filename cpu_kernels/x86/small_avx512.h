@@ -4,7 +4,7 @@
 
 #include "../core/small.h"
 
-enum { MOST_ROWS = 16, MOST_COLUMNS = 64, MOST_K = 64 };
+enum { MOST_ROWS = 16, MOST_COLUMNS = 64, MOST_K = 64, FEW_COLUMNS = 8 };
 
 /* Rows of C that are accumulated together, and up to 16 columns. */
 typedef struct {
@@ -50,6 +50,49 @@ INLINE void transpose_in_lanes(__m512i v[4])
     v[0] = _mm512_unpacklo_epi64(x, z), v[1] = _mm512_unpackhi_epi64(x, z);
     v[2] = _mm512_unpacklo_epi64(y, w), v[3] = _mm512_unpackhi_epi64(y, w);
 }
+
+/* c[i*rs_c + j] = t[j*MOST_COLUMNS + i], i < m, j < columns: 4, or with a mask fewer. */
+INLINE void store_four_transposed(const int masked, int64_t m, int columns, const int32_t *t, int32_t *c, int64_t rs_c)
+{
+    const __mmask8 mask = (__mmask8)((1u << columns) - 1);
+    for (int64_t i = 0; i < m; i += 16, c += 16 * rs_c) {
+        __m512i v[4];
+        UNROLL for (int q = 0; q < 4; q++)
+            v[q] = _mm512_load_si512(t + (masked && q >= columns ? 0 : q) * MOST_COLUMNS + i);
+        transpose_in_lanes(v);
+#define LANE(L)                                                                                                        \
+    UNROLL for (int q = 0; q < 4; q++)                                                                                 \
+        if (4 * L + q < m - i) {                                                                                       \
+            __m128i row = _mm512_extracti32x4_epi32(v[q], L);                                                          \
+            if (masked) {                                                                                              \
+                KEEP(row); /* else gcc masks the extraction, which faults beyond its mask */                           \
+                _mm_mask_storeu_epi32(c + (4 * L + q) * rs_c, mask, row);                                              \
+            } else                                                                                                     \
+                _mm_storeu_si128((__m128i *)(c + (4 * L + q) * rs_c), row);                                            \
+        }
+        LANE(0) LANE(1) LANE(2) LANE(3)
+#undef LANE
+    }
+}
+
+/* The same of n <= FEW_COLUMNS columns; the last four overlap those before them. */
+NOINLINE void store_transposed(int64_t m, int n, const int32_t *t, int32_t *c, int64_t rs_c)
+{
+    if (n < 4) {
+        store_four_transposed(1, m, n, t, c, rs_c);
+        return;
+    }
+    store_four_transposed(0, m, 4, t, c, rs_c);
+    if (n > 4) store_four_transposed(0, m, 4, t + (n - 4) * MOST_COLUMNS, c + n - 4, rs_c);
+}
+
+/* Whether exchanged operands take so much fewer multiply-adds that transposing C pays. */
+INLINE int gains_exchanged(const pysimd_call *s)
+{
+    enum { LEAST_K = 3 };
+    return s->n <= FEW_COLUMNS && s->k >= LEAST_K && 4 * ((s->m + 15) / 16) * s->n <= 3 * s->m;
+}
+
 /* Square products of matrices without gaps, by rows or by columns. */
 INLINE int is_dense(const pysimd_call *s, int64_t cs_b, int64_t size)
 {

@@ -73,7 +73,8 @@ pysimd_small_fn avx512vnni_few_i8, avx512vnni_few_u8i8; /* of small_bytes_avx512
 
 int avx512vnni_small_i8(const pysimd_call *s, int64_t cs_b)
 {
-    return s->n <= 8 ? avx512vnni_few_i8(s, cs_b) : i8q_small(s, cs_b);
+    if (s->n > FEW_COLUMNS) return i8q_small(s, cs_b);
+    return avx512vnni_few_i8(s, cs_b) || (gains_exchanged(s) && i8q_small(s, cs_b));
 }
 
 int avx512vnni_small_u8i8(const pysimd_call *s, int64_t cs_b)

@@ -192,13 +192,12 @@ INLINE void K(prepare)(const K(products) *x, int64_t unit, block *t)
     }
 }
 
-/* What is staged is loaded a block later: loads that wait for stores of the same block took up to twice as long. */
-static int K(small)(const pysimd_call *s, int64_t cs_b)
+/* The products, of which `chains` is K(chains) or 1. What is staged is loaded a block later: loads that wait for stores
+ * of the same block took up to twice as long. */
+NOINLINE void K(multiply)(const pysimd_call *s, int64_t cs_b, int chains)
 {
     const int64_t n = s->n, k = s->k;
-    if (n > MOST_COLUMNS || k < 1 || k > MOST_K || s->m < 1) return 0;
-    if (s->flags & PYSIMD_STREAM || (s->rs_a != 1 && s->cs_a != 1) || (s->rs_b != 1 && cs_b != 1)) return 0;
-    const int a_by_rows = s->cs_a == 1, chains = n <= 8 ? K(chains) : 1, most = chains == 2 ? 8 : MOST_ROWS;
+    const int a_by_rows = s->cs_a == 1, most = chains == 2 ? 8 : MOST_ROWS;
     _Alignas(64) __m512i panels[2 * K(PANEL)], staged[2 * K(STAGED)];
     K(products) x = {.s = s, .cs_b = cs_b, .blocks = (s->m + most - 1) / most, .a_by_rows = a_by_rows,
                      .b_by_rows = cs_b == 1, .in_place = K(in_place)(a_by_rows, k), .panels = panels, .staged = staged};
@@ -220,6 +219,41 @@ static int K(small)(const pysimd_call *s, int64_t cs_b)
             K(tiles)[a_by_rows][x.in_panel][t->rows - 1](t);
         }
     }
+}
+
+/* The same with the operands exchanged, C^T = B^T A^T, for few columns: registers hold 16 rows of C, not one. Some
+ * products at a time, and up to 64 of their rows, are computed in L1 and transposed from there. */
+NOINLINE void K(multiply_exchanged)(const pysimd_call *s, int64_t cs_b, int chains)
+{
+    enum { TOGETHER = 4, EACH = FEW_COLUMNS * MOST_COLUMNS };
+    _Alignas(64) int32_t transposed[TOGETHER * EACH];
+    const int64_t parts = (s->m + MOST_COLUMNS - 1) / MOST_COLUMNS, rows = (s->m + parts - 1) / parts;
+    for (int64_t r = 0; r < s->m; r += rows) {
+        pysimd_call t = {.m = s->n, .n = s->m - r < rows ? s->m - r : rows, .k = s->k, .bs_a = s->bs_b, .rs_a = cs_b,
+                         .cs_a = s->rs_b, .bs_b = s->bs_a, .rs_b = s->cs_a, .c = transposed, .bs_c = EACH,
+                         .rs_c = MOST_COLUMNS, .flags = s->flags};
+        for (int64_t i = 0; i < s->batch; i += TOGETHER) {
+            t.batch = s->batch - i < TOGETHER ? s->batch - i : TOGETHER;
+            t.a = (const K(elem) *)s->b + i * s->bs_b;
+            t.b = (const K(elem) *)s->a + i * s->bs_a + r * s->rs_a;
+            K(multiply)(&t, s->rs_a, chains);
+            for (int64_t q = 0; q < t.batch; q++)
+                store_transposed(t.n, (int)s->n, transposed + q * EACH,
+                                 (int32_t *)s->c + (i + q) * s->bs_c + r * s->rs_c, s->rs_c);
+        }
+    }
+}
+
+static int K(small)(const pysimd_call *s, int64_t cs_b)
+{
+    if (s->n > MOST_COLUMNS || s->k < 1 || s->k > MOST_K || s->m < 1) return 0;
+    if (s->flags & PYSIMD_STREAM || (s->rs_a != 1 && s->cs_a != 1) || (s->rs_b != 1 && cs_b != 1)) return 0;
+    if (s->batch == 0) return 1;
+    const int chains = s->n <= 8 ? K(chains) : 1;
+    if (gains_exchanged(s))
+        K(multiply_exchanged)(s, cs_b, chains);
+    else
+        K(multiply)(s, cs_b, chains);
     return 1;
 }
 #undef K

@@ -15,6 +15,8 @@ from pysimd import dtypes
 INTEGERS = ("i8i32", "u8i8i32")
 SIZES = (1, 2, 3, 5, 8, 9, 16, 17) if QUICK else range(1, 20)
 SHAPES = ((17, 33, 40), (33, 64, 64), (5, 65, 24), (40, 7, 65), (2, 18, 7), (19, 9, 6), (18, 40, 11))
+FEW_COLUMNS = ((64, 31, 5), (65, 24, 8), (130, 12, 7), (40, 30, 6), (48, 1, 3), (34, 17, 2), (28, 5, 4))
+"""With K and rows for which AVX-512 exchanges the operands: 16 rows of C in a register, up to 64 rows at a time."""
 LAYOUTS = (
     layouts.contiguous,
     layouts.transposed,
@@ -64,25 +66,59 @@ def test_layouts_have_the_same_bits(types, size, rng):
 
 
 @pytest.mark.parametrize("types", [t for t in dtypes.FAMILIES if t != "f16"])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", SHAPES + FEW_COLUMNS, ids=str)
 def test_shapes_up_to_the_limits_have_the_same_bits(types, shape, rng):
-    """Several tiles of rows and of columns, what fills no group of k, by rows and by columns; beside operands with gaps
-    between the elements of a row, which are packed."""
+    """Several tiles of rows and of columns, what fills no group of k, by rows and by columns; with gaps between the
+    elements of a row; beside C += A B, whose operands are packed."""
     m, k, n = shape
     plain_a, plain_b = pair(rng, types, (3, m, k), (3, k, n))
-    right = pysimd.matmul(every_other(plain_a), every_other(plain_b))
+    zeros = np.zeros((3, m, n), dtypes.dtype_of(dtypes.FAMILIES[types].c))
+    right = pysimd.gemm(plain_a, plain_b, zeros, beta=1)
     check(right, types, plain_a, plain_b)
     for of_a, of_b in itertools.product((layouts.contiguous, layouts.transposed, layouts.padded_rows), repeat=2):
         found = pysimd.matmul(of_a(plain_a), of_b(plain_b))
         assert found.tobytes() == right.tobytes(), (of_a.__name__, of_b.__name__)
+        wide = np.full((3, m + 1, n + 3), 7, right.dtype)
+        pysimd.matmul(of_a(plain_a), of_b(plain_b), out=wide[:, :m, :n])
+        assert wide[:, :m, :n].tobytes() == right.tobytes(), (of_a.__name__, of_b.__name__, "out")
+        assert (wide[:, m:] == 7).all()
+        assert (wide[:, :, n:] == 7).all()
         shared = pysimd.matmul(of_a(plain_a), of_b(plain_b[:1]))
         assert shared[0].tobytes() == right[0].tobytes(), (of_a.__name__, of_b.__name__, "shared")
 
 
 def every_other(x):
-    found = np.repeat(x, 2, axis=-1)[..., ::2]
-    assert found.strides[-1] == 2 * x.itemsize
+    """As a part of rows that are twice as long."""
+    return np.repeat(x, 2, axis=-1)[..., ::2]
+
+
+def with_gaps(x):
+    """The same, with another element between the rows."""
+    found = np.full((*x.shape[:-1], 2 * x.shape[-1] + 1), 1, x.dtype)[..., :-1:2]
+    found[...] = x
     return found
+
+
+@pytest.mark.parametrize("types", [t for t in dtypes.FAMILIES if t != "f16"])
+@pytest.mark.parametrize("shape", [(6, 6, 6), (8, 8, 8), (4, 4, 4), (7, 5, 3), (12, 31, 11), (40, 9, 64)], ids=str)
+def test_copies_have_the_same_bits(types, shape, rng):
+    """Operands whose rows and columns both have gaps, of which some products at a time are made dense, or all of an
+    operand that is shared: many products, so that there are several copies of some."""
+    m, k, n = shape
+    plain_a, plain_b = pair(rng, types, (301, m, k), (301, k, n))
+    right = pysimd.gemm(plain_a, plain_b, np.zeros((301, m, n), pysimd.matmul(plain_a[0], plain_b[0]).dtype), beta=1)
+    check(right, types, plain_a, plain_b)
+    ways = (every_other, with_gaps, layouts.sliced, layouts.negative, layouts.contiguous)
+    for of_a, of_b in itertools.product(ways, repeat=2):
+        a, b = of_a(plain_a), of_b(plain_b)
+        found = pysimd.matmul(a, b)
+        assert found.tobytes() == right.tobytes(), (of_a.__name__, of_b.__name__)
+        shared = pysimd.matmul(a[:1], b)
+        assert shared[0].tobytes() == right[0].tobytes(), (of_a.__name__, of_b.__name__, "shared A")
+        np.testing.assert_array_equal(shared[300], pysimd.matmul(plain_a[0], plain_b[300]))
+        shared = pysimd.matmul(a, b[:1])
+        assert shared[0].tobytes() == right[0].tobytes(), (of_a.__name__, of_b.__name__, "shared B")
+        np.testing.assert_array_equal(shared[300], pysimd.matmul(plain_a[300], plain_b[0]))
 
 
 @pytest.mark.parametrize("types", [t for t in dtypes.FAMILIES if t != "f16"])

@@ -20,8 +20,9 @@ PLACES = ("ending_at_guard", "starting_at_guard")
 LARGE = ((50, 301, 62), (5, 333, 131), (3, 1050, 19), (40, 1050, 1))
 """m, k, n of products that are computed in blocks."""
 FEW_COLUMNS = ((8, 16, 2), (9, 17, 3), (17, 31, 4), (19, 33, 3), (6, 33, 21), (10, 12, 9), (5, 9, 8), (49, 63, 65))
-"""m, k, n of products that the kernels for a vector compute, of operands that are transposed in blocks of registers,
-and of one that is large enough for blocks and is not packed."""
+FEW_COLUMNS += ((33, 20, 5), (70, 30, 8), (40, 9, 6))
+"""m, k, n of products that the kernels for a vector compute, of operands that are transposed in blocks of registers, of
+one that is large enough for blocks and is not packed, and of those that are computed with the operands exchanged."""
 
 
 def placed(place: str, *arrays: np.ndarray) -> list[np.ndarray]:
@@ -153,6 +154,7 @@ def matmul(types: str) -> None:
     CPU.door.set_limits(*limits)
     vectors(types)
     views(types)
+    every_other_element(types)
     for (m, k, n), place, threads in itertools.product(LARGE, PLACES, (1, 3)):
         say(types, f"m = {m}, n = {n}, K = {k}", place, f"threads = {threads}")
         one_matmul(types, (), m, k, n, place, threads=threads)
@@ -215,6 +217,37 @@ def views(types: str) -> None:
         pysimd.matmul(a, b, out=out, threads=2)
         check(out, types, plain_a, plain_b)
         assert (np.ascontiguousarray(others).view(np.uint8) == 0xFF).all(), "columns around out were written"
+
+
+def spread(x: np.ndarray, place: str, memory: GuardedMemory, gap: int) -> np.ndarray:
+    """``x`` as every other element of rows in guarded memory, ``gap`` elements apart; the last one is at the guard."""
+    row = 2 * x.shape[-1] + gap
+    flat = np.empty(x[..., 0].size * row - gap - 1, x.dtype)
+    flat.view(np.uint8)[...] = 0xFF
+    flat = getattr(memory, place)(flat)
+    strides = (x.shape[-2] * row * x.itemsize, row * x.itemsize, 2 * x.itemsize)
+    view = np.lib.stride_tricks.as_strided(flat, x.shape, strides)
+    view[...] = x
+    return view
+
+
+def every_other_element(types: str) -> None:
+    """Rows that are copied in vectors, each by itself or all as one: every remainder, between NaN, -1 or 255."""
+    rng = np.random.default_rng(7)
+    family = dtypes.FAMILIES[types]
+    kinds = [dtypes.dtype_of(name) for name in (family.a, family.b, family.c)]
+    sizes = (3, 9, 17, 35) if QUICK else (*range(1, 20), 31, 32, 33, 63, 64, 65)
+    for size, (m, k), gap, place in itertools.product(sizes, ((1, 19), (2, 3), (5, 8)), (0, 3), PLACES):
+        for shape in ((m, k, size), (m, size, k)):
+            say(types, f"every other element, {shape}, gap {gap}", place)
+            plain_a, plain_b = (
+                random_operand(rng, kind, (2, *part)) for kind, part in zip(kinds, (shape[:2], shape[1:]), strict=False)
+            )
+            a, b = (spread(x, place, memory, gap) for x, memory in zip((plain_a, plain_b), MEMORY, strict=False))
+            out = getattr(MEMORY[2], place)(np.zeros((2, m, shape[2]), kinds[2]))
+            pysimd.matmul(a, b, out=out)
+            check(out, types, plain_a, plain_b)
+            assert MEMORY[2].untouched_around(out), "bytes around out were written"
 
 
 def small(types: str) -> None:

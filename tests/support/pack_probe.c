@@ -13,7 +13,7 @@ int pysimd_has(pysimd_target target)
 #define ABSENT(NAME) __typeof__(NAME) NAME __attribute__((weak));
 ABSENT(avx2_transpose_f32) ABSENT(avx2_transpose_f64)
 ABSENT(avx512_interleave_words) ABSENT(avx512_interleave_bytes) ABSENT(avx512_interleave_offset_bytes)
-ABSENT(avx512_pair_words)
+ABSENT(avx512_pair_words) ABSENT(avx2_every_other)
 #endif
 
 /* A's panel of groups of four bytes; returns its bytes. */
