@@ -38,6 +38,8 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("bf16f32", 4, 32, 4, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",
     ("bf16f32", 5, 2531, 21, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
     ("bf16f32", 84, 288, 4, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
+    ("bf16f32", 124, 225, 9, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
+    ("f16f32", 16, 200, 16, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
     ("f16f32", 81, 1209, 4, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
     ("f16f32", 8, 256, 300, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
 }
@@ -63,8 +65,8 @@ SAME = [  # what the order does not change
     ("f64", 2, 31, 300, ROWS, COLUMNS),
     ("f32", 2, 255, 300, ROWS, COLUMNS),
     ("f16f32", 2, 900, 900, ROWS, ROWS),
-    ("f16f32", 9, 287, 52, ROWS, COLUMNS),
-    ("f16f32", 16, 255, 16, ROWS, COLUMNS),
+    ("f16f32", 9, 224, 52, ROWS, COLUMNS),
+    ("f16f32", 16, 199, 16, ROWS, COLUMNS),
     ("bf16f32", 6, 300, 9000, ROWS, COLUMNS),  # larger than L2
     ("u8i8i32", 2, 31, 17, ROWS, COLUMNS),
 ]
