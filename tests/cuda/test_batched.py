@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from cases import SEED
 from cuda_arrays import on_gpu, on_host
+from pysimd.gpu_kernels import table
 from reference import check, moderate
 
 import pysimd
@@ -15,7 +16,6 @@ from pysimd.backends.cuda import device, dispatch
 from pysimd.backends.cuda.dispatch import Way
 from pysimd.backends.cuda.implementation import INSTANCES
 from pysimd.backends.gpu import batched
-from pysimd.gpu_kernels import table
 
 needs_gpu = pytest.mark.skipif(bool(cuda_arrays.WHY_NOT), reason=cuda_arrays.WHY_NOT or "nothing")
 

@@ -13,12 +13,12 @@ import pytest
 from cases import SEED
 from cuda_arrays import on_gpu, on_host
 from cuda_ports import same_port
+from pysimd.gpu_kernels import table
 
 import pysimd
 from pysimd import operands
 from pysimd.backends.cuda import batched_tma, device, dispatch, tensor_maps
 from pysimd.backends.cuda.dispatch import Way
-from pysimd.gpu_kernels import table
 
 needs_gpu = pytest.mark.skipif(
     bool(cuda_arrays.WHY_NOT) or bool(device.why_not(table.TMA_TILES[0])),

@@ -7,6 +7,7 @@ import cuda_machine_code as machine
 import ladder_headers
 import numpy as np
 import pytest
+from pysimd.gpu_kernels import ladder_table
 
 import pysimd
 from pysimd.backends.cuda import device, dispatch
@@ -14,7 +15,6 @@ from pysimd.backends.cuda.dispatch import Way
 from pysimd.backends.cuda.ladder import schedule as gemm_blocks
 from pysimd.backends.cuda.ladder import tensor as gemm_tensor
 from pysimd.bench import cuda_tiles
-from pysimd.gpu_kernels import ladder_table
 from pysimd.microkernel import Backend
 
 needs_compiler = pytest.mark.skipif(bool(machine.missing()), reason=machine.missing() or "nothing")

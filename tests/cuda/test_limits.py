@@ -3,11 +3,11 @@
 import types
 
 import pytest
+from pysimd.gpu_kernels import table
 
 import pysimd
 from pysimd.backends.cuda import device, dispatch, tensor_maps
 from pysimd.backends.gpu.launches import CallOperands, tile_layouts
-from pysimd.gpu_kernels import table
 
 OUTER, INNER = table.BY_NAME["cuda_f32_outer_4x4"], table.BY_NAME["cuda_f32_inner_4x4"]
 WMMA, DP4A = table.BY_NAME["cuda_f16f32_wmma_16x16"], table.BY_NAME["cuda_i8i32_outer_4x4"]

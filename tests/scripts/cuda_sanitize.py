@@ -16,6 +16,7 @@ import cupy
 import layouts
 import numpy as np
 from cuda_arrays import on_host
+from pysimd.gpu_kernels import table
 from reference import check, moderate, random_result
 
 import pysimd
@@ -23,7 +24,6 @@ from pysimd import dtypes
 from pysimd.backends.cuda import batched_tma, dispatch, narrow
 from pysimd.backends.cuda.dispatch import Way
 from pysimd.backends.cuda.implementation import CUDA, INSTANCES
-from pysimd.gpu_kernels import table
 from pysimd.operands import Product
 
 K_LENGTHS = (0, 1, 5, 17, 64)
