@@ -45,17 +45,15 @@ would."""
 
 _TMA_WAVES = 0.8
 """The least tiles of a batch for batched_tma.cu, as a part of the consumer warpgroups of all multiprocessors, each of
-which computes a tile of its own. On an H200 it measured 0.8 to 1.4 times cuBLAS there, and with a few products down to
-0.08."""
+which computes a tile of its own. On an H200 it measured 0.99 to 2.1 times cuBLAS from there on, 0.8 to 1.4 for half as
+many tiles, and with a few products down to 0.08."""
 
 _TMA_LARGE = 384
-"""Rows and columns beyond which C fills the tiles of ``f32_best`` too, which computes transposed operands then: of 440
-to 476 a side batched_tma.cu measured 1.12 to 1.24 times cuBLAS on an H200, and 0.83 to 0.92 with a copy of a transposed
-B."""
+"""Rows and columns beyond which batched_tma.cu takes only products whose C fills tiles of 128 a side, too: of 440 to
+476 a side it measured 1.12 to 1.24 times cuBLAS on an H200."""
 
-LARGE = 1 << 30
-"""Multiply-adds of a product of a batch from which on ``f32_best`` is ahead of cuBLAS; below, it is for batches that
-fill its tiles."""
+_TMA_MOST_MACS = 1 << 30
+"""Multiply-adds of a product of a batch up to which batched_tma.cu was measured."""
 
 _TILE = 128
 """Rows and columns of the block tile that ``f32_best`` has for such products."""
@@ -159,7 +157,7 @@ def _few(m: int, n: int, k: int, count: int) -> bool:
 def _tma(m: int, n: int, k: int, count: int, where: int | None, small: bool) -> bool:
     """Whether batched_tma.cu is ahead of batched.cu, which computes the product otherwise if it is ``small``, or else
     of f32_best and of cuBLAS."""
-    if m * n * k >= LARGE or (min(m, n) > _TMA_LARGE and not _full_tiles(m, n, k)):
+    if m * n * k >= _TMA_MOST_MACS or (min(m, n) > _TMA_LARGE and not _full_tiles(m, n, k)):
         return False
     tile = batched_tma.tile(m, n, k, _TMA_FILL_SMALL if small else _TMA_FILL)
     if tile is None or device.why_not(tile, where):
@@ -210,8 +208,7 @@ def _few_rows(m: int, n: int, k: int) -> bool:
 
 
 def _full_tiles(m: int, n: int, k: int) -> bool:
-    """Whether ``f32_best`` computes products of a batch in block tiles of 128 x 128, hardly any of them beyond an edge,
-    from operands that it can load in vectors. On an H200 it measured 1.0 to 1.3 times cuBLAS for these."""
+    """Whether C fills block tiles of 128 x 128 to seven eighths, and rows can be loaded in vectors."""
     vectors = not (m % 4 or n % 4 or k % 4)
     padded = -(-m // _TILE) * -(-n // _TILE) * _TILE**2
     return vectors and k >= 32 and m * n >= padded * 7 / 8
