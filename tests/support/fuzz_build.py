@@ -81,6 +81,6 @@ def _sources(copy: Path):
     for target in ("generic", "sse", "avx2", "avx512"):
         for source in map(Path, targets.sources(copy, target)):
             if KERNELS.fullmatch(source.stem) or source.stem.startswith(
-                ("widen_", "narrow_", "transpose_", "interleave_", "pair_", "small_")
+                ("widen_", "narrow_", "transpose_", "every_other_", "interleave_", "pair_", "small_")
             ):
                 yield source, (*targets.TARGETS[target][1], "-fno-sanitize=all", "-fsanitize=address")
