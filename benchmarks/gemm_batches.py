@@ -25,8 +25,8 @@ import record
 
 import pysimd
 from pysimd import dtypes
-from pysimd.backends.cuda import batched_tma, dispatch, library
-from pysimd.backends.cuda.implementation import INSTANCES
+from pysimd.backends.cuda import dispatch, library
+from pysimd.backends.cuda.implementation import CUDA, INSTANCES
 from pysimd.bench import timing
 from pysimd.bench.data import random_array
 from pysimd.operands import Product
@@ -70,9 +70,7 @@ def row(types: str, layout: str, batch: int, m: int, n: int, k: int, seconds: fl
     )
     out = cupy.empty((batch, m, n), a.dtype if size == a.itemsize else np.float32)
     product = Product(family.name, a, b, None, out, out.shape, out.shape, out.dtype)
-    choice = dispatch.choose(family.name, m, n, k, batch)
-    if choice.way is dispatch.Way.BATCHED_TMA and not batched_tma.reads(product):
-        choice = dispatch.choose(family.name, m, n, k, batch, read=False)
+    choice = CUDA.choice(product)
     taken = "cublas" if choice.way is dispatch.Way.LIBRARY else choice.name or choice.way.name.lower()
     found = {"types": types, "layout": layout, "batch": batch, "m": m, "n": n, "k": k, "taken": taken}
     if taken == "cublas":

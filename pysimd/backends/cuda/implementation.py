@@ -59,14 +59,19 @@ class Cuda(Gpu):
             return self._tile_work(kernel, product)
         if isinstance(kernel, Rung):
             return ladder.work(_on_this_device(kernel), product)
-        choice = self._chosen(product)
-        if choice.way is Way.BATCHED_TMA and not batched_tma.reads(product):
-            choice = self._chosen(product, read=False)
+        choice = self.choice(product)
         if choice.way is Way.LIBRARY and memory.capturing():
             choice = self._chosen(product, read=False, captured=True)
             if choice.way is not Way.LIBRARY:
                 return ArrayWork(self._work_by(choice, product).run)  # no plan: the next call need not be captured
         return self._work_by(choice, product)
+
+    def choice(self, product: Product) -> Choice:
+        """What computes a whole product, outside a graph."""
+        choice = self._chosen(product)
+        if choice.way is Way.BATCHED_TMA and not batched_tma.reads(product):
+            return self._chosen(product, read=False)
+        return choice
 
     def _work_by(self, choice: Choice, product: Product) -> Work | ArrayWork:
         """A whole product by what was chosen for it."""
