@@ -425,8 +425,8 @@ static void run_part(void *context, int thread, int64_t phase, int64_t part)
  * 0.4 to 0.8 (Zen 3). For k from 32 to 64 products of some hundred rows and columns took 0.7 to 0.97 times as long, and
  * those whose B is half of L2 1.0 to 1.15 times (Zen 3), or 0.4 to 0.9 (Xeon). B stays in L2; and there are rows for
  * all threads. More than some columns of A are better packed, for each is in a page of its own, unless C has few
- * columns: 3360 x 44 x 1170 and 2000 x 18 x 1500 float took 0.69 and 0.82 times as long by gemm.c, 746 x 39 x 1494
- * double 0.65, 603 x 52 x 2125 float16 0.65, 3570 x 28 x 82 float and 2000 x 24 x 1500 float16 1.14 (Ice Lake). */
+ * columns: 3360 x 44 x 1170 and 2000 x 18 x 1500 float took 0.70 and 0.92 times as long by gemm.c, 746 x 39 x 1494
+ * double 0.72, 603 x 52 x 2125 float16 0.62, 3570 x 28 x 82 float and 2000 x 24 x 1500 float16 1.14 (Ice Lake). */
 static int is_shallow(const pysimd_kernel *kernel, const pysimd_product *p)
 {
     enum { SHALLOW = 64, ROWS_A_THREAD = 4, MOST_STAGED = 1 << 20, PANELS = 8 };

@@ -152,10 +152,10 @@ static int reads_a_in_place(const pysimd_kernel *kernel, const pysimd_product *q
 }
 
 /* Whether A, stored by columns, is transposed some columns at a time. Otherwise 16-bit values are widened as columns a
- * block apart, which a kernel reads from few sets of L1: 403 x 264 x 1880 and 472 x 1377 x 342 float16 took 0.7 and
- * 0.76 times as long transposed, but 47 x 1739 x 22 and 2517 x 513 x 8 1.2 and 1.5 times. Wider values are transposed
+ * block apart, which a kernel reads from few sets of L1: 403 x 264 x 1880 and 472 x 1377 x 342 float16 took 0.66 and
+ * 0.79 times as long transposed, but 47 x 1739 x 22 and 2517 x 513 x 8 1.2 and 1.5 times. Wider values are transposed
  * in any case, all columns of some rows at a time as fast (862 x 258 x 181 float 0.9 times) unless the columns are in
- * few sets: 512 x 512 x 512 double took 0.8 times as long like this. Micro-panels of A's columns, packed by AVX-512,
+ * few sets: 512 x 512 x 512 double took 0.8 to 0.97 times as long so. Micro-panels of A's columns, packed by AVX-512,
  * took 1.03 to 1.1 times as long as rows for 384 x 384 x 384 and 512 x 512 x 512 (Ice Lake). */
 static int transposes_a(const pysimd_kernel *kernel, const pysimd_product *q, int64_t panels)
 {
