@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import InitVar, dataclass
 from functools import cached_property
-from html import escape
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -198,6 +197,8 @@ class MicroKernel(_Named):
         )
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         dtypes_of = f"{self.a_dtype.name} @ {self.b_dtype.name} &rarr; {self.c_dtype.name}"
         state = "can run here" if self.available else escape(self.unavailable_reason)
         return (

@@ -164,8 +164,6 @@ static PyObject *multiply(const request *r)
     if (!pysimd_read_request(r, &p)) return not_implemented();
     const int nd = pysimd_result_shape(r, &p, shape);
     if (nd > PYSIMD_MAX_DIMS || (r->out && !pysimd_usable(r, &p, r->out, shape, nd))) return not_implemented();
-    const pysimd_kernel *kernel = r->kernel ? r->kernel : chosen(&p);
-
     PyArrayObject *result = (PyArrayObject *)r->out;
     if (result)
         Py_INCREF(result);
@@ -176,6 +174,8 @@ static PyObject *multiply(const request *r)
 
     const pysimd_factors *f = &r->factors;
     const int plain = f->alpha == 1 && (!f->adds || f->beta == 1); /* by the kernel itself */
+    if (!r->kernel && plain && !f->adds && !pysimd_is_narrow(&p)) pysimd_merge_rows(&p);
+    const pysimd_kernel *kernel = r->kernel ? r->kernel : chosen(&p);
     const int in_place = !pysimd_is_narrow(&p) && (plain || pysimd_gemm_takes(kernel, p.a.rows, p.b.cols, p.a.cols));
     const int accumulates = f->adds && in_place;
     const operand target = p.out;

@@ -90,10 +90,13 @@ static inline int pysimd_looks_at_order(int64_t m, int64_t n, int64_t k)
 const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b);
 
 /* Whether a kernel for few columns of a transposed A computes the product with the operands exchanged (strips.c). With
- * fewer terms, transposing C takes longer than it saves. */
+ * fewer terms, transposing C takes longer than it saves; of panels that are widened, as many as of float (354 x 33 x 8
+ * float16 took 1.3 times as long), of bytes ten for each column: 2705 x 82 x 16 took 1.3 times as long, 1031 x 46 x 10
+ * 2.4 times, 3126 x 115 x 9 0.66 times (Zen 5). */
 static inline int pysimd_takes_few_columns(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k)
 {
-    return n < m && n <= kernel->dispatch_few_columns && k / 2 >= n * pysimd_element_sizes[kernel->types].a;
+    const int size = pysimd_element_sizes[kernel->types].a * (kernel->panel == WIDE ? 2 : 1);
+    return n < m && n <= kernel->dispatch_few_columns && k / 2 >= n * (size > 1 ? size : 5);
 }
 
 #endif

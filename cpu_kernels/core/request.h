@@ -53,6 +53,10 @@ void pysimd_result_operand(const request *r, const plan *p, PyArrayObject *array
  * read. */
 int pysimd_usable(const request *r, plan *p, PyObject *given, const npy_intp *shape, int nd);
 
+/* Turns a batch with one B into one product of all its rows where that is faster: for a plan whose operands and result
+ * are known, without C. */
+void pysimd_merge_rows(plan *p);
+
 /* The product of a plan whose operands and result are known. Larger results than `stream_bytes` are written by
  * non-temporal stores where they can be. */
 void pysimd_fill_product(plan *p, const pysimd_kernel *kernel, int flags, double stream_bytes);

@@ -61,7 +61,7 @@ enum {
 
 /* The product as it is computed: with the operands exchanged where `exchanged`. */
 typedef struct {
-    const pysimd_kernel *kernel;
+    const pysimd_kernel *kernel, *of_b; /* that packs B for it */
     const pysimd_product *product;
     pysimd_sizes size, packed;
     int64_t m, n, k, rs_a, cs_a, rs_b, cs_b;
@@ -85,50 +85,66 @@ static int64_t apart(int64_t columns, int64_t size)
     return (bytes % 512 ? bytes : bytes + CACHE_LINE) / size;
 }
 
-/* Operands of one type can be exchanged: the kernel's panels of A and B then hold each other's values. */
-static int can_exchange(const pysimd_kernel *kernel)
+/* The kernel that computes C^T = B^T A^T; NULL if there is none. Operands of one type can be exchanged: the panels of A
+ * and B then hold each other's values. Of uint8 by int8 it is that of int8 whose B is offset by 128 to uint8: A^T needs
+ * no offset, and no row a correction. */
+static const pysimd_kernel *exchanged(const pysimd_kernel *kernel)
 {
-    return kernel->types != U8I8I32;
+    if (kernel->types != U8I8I32) return kernel;
+    for (const pysimd_kernel *x = pysimd_kernels; x < pysimd_kernels + pysimd_kernel_count; x++)
+        if (x->types == I8I32 && x->target == kernel->target && x->panel == OFFSET && kernel->panel == PLAIN &&
+            x->k_group == kernel->k_group && x->nr == kernel->nr && x->mr == kernel->mr)
+            return x;
+    return NULL;
 }
 
 static int of_integers(const pysimd_kernel *kernel) { return kernel->types == I8I32 || kernel->types == U8I8I32; }
 
-/* Kernels of floats must accumulate in one chain (PYSIMD_CHAIN), which those of outer.h do from 8 accumulators on. */
-static int has_kernel(const pysimd_kernel *kernel)
+/* Kernels of floats must accumulate in one chain (PYSIMD_CHAIN), which those of outer.h do from 8 accumulators on. With
+ * groups of two, which are packed in any case, products of few rows took 1.1 to 2.4 times as long like this as with all
+ * of B packed before, but those of few columns 0.2 to 0.9 times (bfloat16, Zen 5). */
+static int has_kernel(const pysimd_kernel *kernel, int most_k_group)
 {
     const int64_t tile = (int64_t)kernel->mr * kernel->nr * pysimd_element_sizes[kernel->types].c;
     const int taken = kernel->dispatch != NEVER || kernel->dispatch_few_rows;
     return kernel->form == OUTER && taken && !kernel->k_tile && tile >= 256 &&
-           (of_integers(kernel) || (kernel->k_group == 1 && !kernel->unchained));
+           (of_integers(kernel) || (kernel->k_group <= most_k_group && !kernel->unchained));
 }
 
 /* With more rows it pays to pack all of B before: from 57 on for int8 and a transposed B (1.0 to 1.25 times as fast),
  * from 96 on for floats, of which 57 rows took 0.83 to 0.92 times as long like this (Zen 3). */
-static int has_shape(const pysimd_kernel *kernel, int64_t m, int64_t n, int by_rows)
+static int has_rows(const pysimd_kernel *kernel, int64_t m, int by_rows)
 {
     const int64_t tiles = MOST_TILES * (int64_t)kernel->mr;
     const int64_t rows = by_rows && !of_integers(kernel) ? most(tiles, MOST_ROWS) : tiles;
+    return m <= rows;
+}
+
+static int has_shape(const pysimd_kernel *kernel, int64_t m, int64_t n, int by_rows)
+{
     const int64_t bytes = n * pysimd_element_sizes[kernel->types].c;
-    return m <= rows && bytes >= LEAST_BYTES && n >= LEAST_COLUMNS * kernel->nr;
+    return has_rows(kernel, m, by_rows) && bytes >= LEAST_BYTES && n >= LEAST_COLUMNS * kernel->nr;
 }
 
 /* An A in L2 is packed as fast, but for doubles, of which a register holds half as many, and unless K is short:
  * 149 x 711 x 5 double took 0.35 times as long with operands exchanged, 404 x 79 x 13 0.7 times (Xeon), 500 x 70 x 8
- * float 1.1 times (Zen 3). */
+ * float 1.1 times (Zen 3). Of floats that the registry has chosen for few columns, it has looked at the shape; bytes
+ * that do not fill two tiles took 1.3 to 2 times as long (Zen 5). */
 static int exchanges(const pysimd_kernel *kernel, const pysimd_product *q)
 {
     const int64_t size = pysimd_element_sizes[kernel->types].a;
-    const int from_l2 = (size == sizeof(double) && q->k >= LEAST_K) || kernel->dispatch_few_rows ||
-                        pysimd_takes_few_columns(kernel, q->m, q->n, q->k);
+    if (q->rs_a != 1 || q->cs_a == 1 || q->m <= q->n || !exchanged(kernel)) return 0;
+    const int few = kernel->dispatch_few_rows || pysimd_takes_few_columns(kernel, q->m, q->n, q->k);
+    if (few && size >= (int64_t)sizeof(float)) return has_rows(kernel, q->n, 1);
+    const int from_l2 = few || (size == sizeof(double) && q->k >= LEAST_K);
     if (!from_l2 && (double)q->m * (double)q->k * (double)size <= (double)pysimd_caches().l2) return 0;
-    return q->rs_a == 1 && q->cs_a != 1 && q->m > q->n && can_exchange(kernel) &&
-           has_shape(kernel, q->n, q->m, 1);
+    return has_shape(kernel, q->n, q->m, 1);
 }
 
 int pysimd_strips_take(const pysimd_kernel *kernel, const pysimd_product *q)
 {
-    if (!has_kernel(kernel)) return 0;
-    return has_shape(kernel, q->m, q->n, q->cs_b == 1) || exchanges(kernel, q);
+    return (has_kernel(kernel, 1) && has_shape(kernel, q->m, q->n, q->cs_b == 1)) ||
+           (has_kernel(kernel, 2) && exchanges(kernel, q));
 }
 
 int pysimd_strips_take_few(const pysimd_kernel *kernel, const pysimd_product *q)
@@ -148,12 +164,13 @@ static int64_t rows_in_place(const job *j)
     return most(STRIP_K, least(rows, MOST_K));
 }
 
-static job job_of(const pysimd_kernel *kernel, const pysimd_product *q, int threads)
+static job job_of(const pysimd_kernel *given, const pysimd_product *q, int threads)
 {
-    job j = {.kernel = kernel, .product = q, .size = pysimd_element_sizes[kernel->types],
-             .packed = pysimd_sizes_in_kernel(kernel), .k = q->k, .products = 1};
+    const int exchange = exchanges(given, q);
+    const pysimd_kernel *const kernel = exchange ? exchanged(given) : given;
+    job j = {.kernel = kernel, .of_b = given, .product = q, .size = pysimd_element_sizes[kernel->types],
+             .packed = pysimd_sizes_in_kernel(kernel), .exchanged = exchange, .k = q->k, .products = 1};
     for (int d = 0; d < q->ndim; d++) j.products *= q->shape[d];
-    j.exchanged = exchanges(kernel, q);
     if (j.exchanged)
         j.m = q->n, j.n = q->m, j.rs_a = q->cs_b, j.cs_a = q->rs_b, j.rs_b = q->cs_a, j.cs_b = q->rs_a;
     else
@@ -207,7 +224,7 @@ static piece piece_of(const job *j, const char *b, int64_t count, int64_t column
     }
     const piece found = {to, j->panel_bytes / j->packed.b, nr * kernel->k_group, 1};
     if (kernel->panel != WIDE) {
-        pysimd_pack_panels(kernel, count, columns, b, j->rs_b, j->cs_b, to, j->panel_bytes);
+        pysimd_pack_panels(j->of_b, count, columns, b, j->rs_b, j->cs_b, to, j->panel_bytes);
         return found;
     }
     for (int64_t c = 0; c < columns; c += nr, to += j->panel_bytes) {
@@ -216,6 +233,13 @@ static piece piece_of(const job *j, const char *b, int64_t count, int64_t column
         pysimd_stage_b(kernel, &panel, to);
     }
     return found;
+}
+
+/* What the kernel would subtract for an offset that B does not have: the int32 behind the last group of each row. */
+static void clear_corrections(const job *j, int64_t count, const pysimd_staged *a, char *panel)
+{
+    const int64_t groups = quotient(count, j->kernel->k_group);
+    for (int64_t i = 0; i < j->m; i++) memset(panel + (i * a->rs + groups * a->cs) * j->packed.a, 0, sizeof(int32_t));
 }
 
 /* Adds `count` terms, from a and b on, to the accumulators of `columns` columns, or begins with them if `first`. */
@@ -228,6 +252,7 @@ static void add_terms(const job *j, const char *a, const char *b, int64_t count,
     const pysimd_operand of_a = {1, j->m, count, a, 0, j->rs_a, j->cs_a};
     pysimd_staged x = {a, 0, j->rs_a, j->cs_a};
     if (!j->a_in_place) x = pysimd_stage_a(kernel, &of_a, memory);
+    if (j->of_b != kernel) clear_corrections(j, count, &x, memory);
     const piece y = piece_of(j, b, count, columns, memory + j->a_bytes);
     pysimd_call s = {.k = quotient(count, kernel->k_group), .rs_a = x.rs, .cs_a = x.cs, .bs_b = y.bs, .rs_b = y.rs,
                      .bs_c = nr, .rs_c = j->rs_sums, .flags = first ? PYSIMD_ZERO : j->chains ? PYSIMD_CHAIN : 0};
@@ -298,15 +323,16 @@ static void run(void *context, int thread, int64_t phase, int64_t item)
     }
 }
 
-int pysimd_strips(const pysimd_kernel *kernel, const pysimd_product *product, int threads)
+int pysimd_strips(const pysimd_kernel *kernel, const pysimd_product *product, int asked)
 {
+    const int threads = pysimd_threads_at_hand(asked, product->woken, product->ns);
     job j = job_of(kernel, product, threads);
     pysimd_buffer *memory = pysimd_take_buffer(threads * j.bytes);
     if (!memory) return -1;
     j.memory = memory->data;
-    const pysimd_work work = {&j, 1, items, run, &j.stop};
+    const pysimd_work work = {&j, 1, items, run, &j.stop, threads};
     const int refused = product->begin && product->begin(product->context);
-    if (!refused) pysimd_run(&work, threads, product->woken, product->ns);
+    if (!refused) pysimd_run(&work, asked, product->woken, product->ns);
     pysimd_give_back_buffer(memory);
     return refused || j.stop ? PYSIMD_INTERRUPTED : 0;
 }

@@ -406,11 +406,12 @@ NOINLINE void PASTE(VEC, side_by_side)(int64_t m, int64_t k, const V(elem_a) *a,
 enum { PASTE(VEC, MOST_IN_TURN) = 2 * PASTE(VEC, MOST), PASTE(VEC, TERMS) = 4 };
 
 /* Four terms of an accumulator of each of `count` registers of C: of columns of A at a distance of V(lanes). The
- * accumulators are zero before if `first`. */
-INLINE void PASTE(VEC, add_columns)(const int first, int count, int64_t last, const V(elem_a) *a, int64_t cs_a,
-                                    const V(elem_b) *x, V(acc) *acc)
+ * accumulators are zero before if `first`. Prefetches as many bytes as it reads at `ahead`, unless that is NULL, and
+ * returns the address behind them. */
+INLINE const char *PASTE(VEC, add_columns)(const int first, int count, int64_t last, const V(elem_a) *a, int64_t cs_a,
+                                           const V(elem_b) *x, V(acc) *acc, const char *ahead)
 {
-    enum { TERMS = PASTE(VEC, TERMS) };
+    enum { TERMS = PASTE(VEC, TERMS), LINE = 64, BYTES = TERMS * V(depth) * V(rows) * (int)sizeof *a };
     V(vec) xp[TERMS];
     UNROLL for (int t = 0; t < TERMS; t++) xp[t] = V(broadcast_x)(x + t * V(lanes), V(depth));
     for (int j = 0; j < count; j++) {
@@ -419,7 +420,12 @@ INLINE void PASTE(VEC, add_columns)(const int first, int count, int64_t last, co
         UNROLL for (int t = 0; t < TERMS; t++)
             sum = V(fma)(V(columns)(aj + t * V(lanes) * cs_a, cs_a, V(depth)), xp[t], sum);
         acc[j] = sum;
+        if (ahead) {
+            UNROLL for (int line = 0; line < BYTES; line += LINE) __builtin_prefetch(ahead + line, 0, 2);
+            ahead += BYTES;
+        }
     }
+    return ahead;
 }
 
 /* As side_by_side, for matrices larger than L1 and at least four columns for each accumulator: four columns at a time,
@@ -437,12 +443,14 @@ NOINLINE void PASTE(VEC, in_turn)(int64_t m, int64_t k, const V(elem_a) *a, int6
     V(acc) acc[ACCUMULATORS][PASTE(VEC, MOST_IN_TURN)];
     const int count = (int)((m + V(rows) - 1) / V(rows));
     const int64_t last = m - V(rows);
+    const char *ahead = flags & PYSIMD_AHEAD ? (const char *)(a + TERMS * V(lanes) * cs_a) : NULL;
     for (int l = 0; l < ACCUMULATORS; l++)
-        PASTE(VEC, add_columns)(1, count, last, a + l * V(depth) * cs_a, cs_a, x + l * V(depth), acc[l]);
+        ahead = PASTE(VEC, add_columns)(1, count, last, a + l * V(depth) * cs_a, cs_a, x + l * V(depth), acc[l], ahead);
     for (k -= TERMS * V(lanes), a += TERMS * V(lanes) * cs_a, x += TERMS * V(lanes); k >= TERMS * V(lanes);
          k -= TERMS * V(lanes), a += TERMS * V(lanes) * cs_a, x += TERMS * V(lanes))
         for (int l = 0; l < ACCUMULATORS; l++)
-            PASTE(VEC, add_columns)(0, count, last, a + l * V(depth) * cs_a, cs_a, x + l * V(depth), acc[l]);
+            ahead =
+                PASTE(VEC, add_columns)(0, count, last, a + l * V(depth) * cs_a, cs_a, x + l * V(depth), acc[l], ahead);
     for (int l = 0; k > 0; l = (l + 1) % ACCUMULATORS, k -= V(depth), a += V(depth) * cs_a, x += V(depth)) {
         const int depth = k < V(depth) ? 1 : V(depth);
         const V(vec) xl = V(broadcast_x)(x, depth);

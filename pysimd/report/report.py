@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from pysimd import arguments, registry
@@ -31,6 +30,8 @@ class Report:
         return ratio_table(self.rows)
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         return f"<pre>{escape(str(self))}</pre>"
 
     def to_dict(self) -> dict[str, Any]:

@@ -6,7 +6,8 @@ import layouts
 import numpy as np
 import pytest
 from cases import LARGE_BATCH, PRODUCTS, QUICK, few
-from reference import check, pair
+from pysimd._cpu import lib
+from reference import check, check_factors, pair
 
 import pysimd
 from pysimd import dtypes
@@ -276,3 +277,68 @@ def test_products_in_caches_and_from_memory_have_the_same_bits(types, rng):
         check(alone, types, a, b)
         many = [np.ascontiguousarray(np.broadcast_to(x, (25, *x.shape))).reshape(-1, *x.shape[1:]) for x in (a, b)]
         assert pysimd.matmul(*many, threads=1, **named(types)).tobytes() == alone.tobytes() * 25
+
+
+@pytest.mark.skipif(QUICK, reason="long")
+@pytest.mark.parametrize(("m", "k", "n"), [(16, 16, 16), (7, 5, 9), (39, 3, 1), (1, 12, 10), (24, 24, 24)])
+def test_products_from_beyond_l3_have_the_same_bits(types, m, k, n, rng):
+    """They are computed some at a time, and the next ones are prefetched."""
+    a, b = pair(rng, types, (5, m, k), (5, k, n))
+    alone = np.stack([pysimd.matmul(a[i], b[i], threads=1, **named(types)) for i in range(5)])
+    each = a[0].nbytes + b[0].nbytes + alone[0].nbytes
+    times = int(min(lib.pysimd_caches().l3 / 2, 64 << 20) / each / 5) + 2
+    many = [np.ascontiguousarray(np.broadcast_to(x, (times, *x.shape))).reshape(-1, *x.shape[1:]) for x in (a, b)]
+    for threads in (1, 2):
+        result = pysimd.matmul(*many, threads=threads, **named(types)).reshape(times, *alone.shape)
+        assert (result.view(np.uint8) == alone.view(np.uint8)).all()
+
+
+def spread(x, layout: str):
+    """The same values with rows, or matrices, at other distances in memory."""
+    if layout == "padded rows":
+        return np.concatenate([x, x[..., :1]], axis=-1)[..., :-1]
+    if layout == "every other matrix":
+        return np.repeat(x, 2, axis=0)[::2]
+    if layout == "reversed":
+        return np.ascontiguousarray(x[::-1])[::-1]
+    if layout == "exchanged":
+        return np.ascontiguousarray(x.swapaxes(0, 1)).swapaxes(0, 1)
+    return x
+
+
+class TestOneB:
+    """A batch with one B is one product of all its rows, where that is faster and memory allows it."""
+
+    SHAPES = ((1, 7, 9), (1, 40, 1), (9, 3, 1), (2, 8, 12), (3, 17, 40), (5, 6, 20), (12, 5, 3))
+
+    @pytest.mark.parametrize("layout", ["dense", "padded rows", "every other matrix", "reversed", "exchanged"])
+    @pytest.mark.parametrize("of", ["a", "out"])
+    def test_layouts(self, types, layout, of, rng):
+        for m, k, n in self.SHAPES:
+            a, b = pair(rng, types, (4, 3, m, k), (k, n))
+            out = np.zeros((4, 3, m, n), dtypes.dtype_of(dtypes.FAMILIES[types].c))
+            a, out = (spread(a, layout), out) if of == "a" else (a, spread(out, layout))
+            pysimd.matmul(a, b, out=out, **named(types))
+            check(out, types, a, b)
+
+    def test_broadcast_a(self, types, rng):
+        for m, k, n in self.SHAPES:
+            a, b = pair(rng, types, (3, m, k), (1, 1, k, n))
+            a = np.broadcast_to(a[:, None], (3, 2, m, k))
+            check(pysimd.matmul(a, b, **named(types)), types, a, b)
+            b = np.concatenate([b, b])
+            with pytest.raises(pysimd.ShapeError):
+                pysimd.matmul(a, b, **named(types))
+
+    @pytest.mark.parametrize(("m", "k", "n"), [(1, 51, 28), (2, 300, 57), (30, 6, 1)])
+    def test_bits_are_those_of_one_product(self, m, k, n, rng):
+        for types in TYPES:
+            a, b = pair(rng, types, (20, 5, m, k), (k, n))
+            whole = pysimd.matmul(a.reshape(-1, k), b, **named(types))
+            assert pysimd.matmul(a, b, **named(types)).tobytes() == whole.tobytes()
+
+    def test_calls_with_c_factors_or_a_kernel_are_not_changed(self, rng):
+        a, b = pair(rng, "f32", (6, 2, 5), (5, 20))
+        c = rng.standard_normal((6, 2, 20)).astype(np.float32)
+        check_factors(pysimd.gemm(a, b, c, alpha=0.5, beta=2.0), "f32", a, b, c, 0.5, 2.0)
+        check(pysimd.matmul(a, b, kernel=pysimd.kernels("cpu", available=True)[0].name), "f32", a, b)

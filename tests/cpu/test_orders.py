@@ -24,6 +24,14 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f64", 4, 32, 96, NEITHER, ROWS): "avx512_f64_outer_4x48",
     ("f32", 828, 485, 12, COLUMNS, ROWS): "avx512_f32_outer_4x96",
     ("f64", 267, 559, 2, COLUMNS, COLUMNS): "avx512_f64_outer_4x48",
+    ("f64", 34, 1479, 2, COLUMNS, ROWS): "avx512_f64_outer_4x48",
+    ("f32", 97, 288, 4, COLUMNS, ROWS): "avx512_f32_outer_4x96",
+    ("f32", 45, 970, 6, COLUMNS, ROWS): "avx512_f32_outer_14x32",
+    ("f16f32", 472, 218, 6, COLUMNS, ROWS): "avx512_f16f32_outer_14x32",
+    ("f64", 2, 2777, 200, ROWS, ROWS): "avx512_f64_gemv_8x1",  # many more terms than columns
+    ("f16f32", 45, 3923, 4, COLUMNS, ROWS): "avx512_f16f32_gemv_16x1",
+    ("f16f32", 2, 900, 900, ROWS, ROWS): "avx512_f16f32_gemv_16x1",
+    ("bf16f32", 48, 373, 4, COLUMNS, ROWS): "avx512_bf16f32_gemv_16x1",
     ("f32", 4096, 4096, 8, COLUMNS, ROWS): "avx512_f32_outer_14x32",
     ("f32", 3000, 128, 16, COLUMNS, ROWS): "avx512_f32_outer_14x32",
     ("f32", 2, 2069, 10, ROWS, COLUMNS): "avx512_f32_gemv_16x1",
@@ -38,7 +46,7 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("bf16f32", 4, 32, 4, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",
     ("bf16f32", 5, 2531, 21, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
     ("bf16f32", 84, 288, 4, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
-    ("bf16f32", 124, 225, 9, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
+    ("bf16f32", 12, 300, 12, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",  # larger ones go to AMX
     ("f16f32", 16, 200, 16, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
     ("f16f32", 81, 1209, 4, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
     ("f16f32", 8, 256, 300, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
@@ -49,6 +57,9 @@ CHOSEN_WITH_VNNI = {
     ("i8i32", 5, 480, 52, ROWS, COLUMNS): "avx512vnni_i8i32_gemv_16x1",
     ("u8i8i32", 2, 40, 7, ROWS, COLUMNS): "avx2_u8i8i32_gemv_8x1",
     ("u8i8i32", 300, 129, 3, ROWS, COLUMNS): "avx512vnni_u8i8i32_gemv_16x1",
+    ("u8i8i32", 1245, 82, 4, COLUMNS, ROWS): "avx512vnni_u8i8i32_gemv_16x1",
+    ("u8i8i32", 2, 929, 60, ROWS, ROWS): "avx512vnni_u8i8i32_gemv_16x1",
+    ("u8i8i32", 555, 1059, 9, COLUMNS, ROWS): "avx512vnni_u8i8i32_outer_14x32",
 }
 SAME = [  # what the order does not change
     ("f32", 4, 16, 400, ROWS, ROWS),  # a short K
@@ -58,13 +69,13 @@ SAME = [  # what the order does not change
     ("f64", 2, 400, 400, ROWS, NEITHER),
     ("f32", 3000, 127, 16, COLUMNS, ROWS),  # C would be transposed for too few terms
     ("f64", 35, 1110, 2, ROWS, ROWS),
-    ("f64", 2, 2777, 200, ROWS, ROWS),  # many more terms than columns
     ("f64", 8, 417, 52, ROWS, ROWS),
     ("f64", 8, 417, 52, COLUMNS, COLUMNS),
     ("f64", 17, 900, 40, ROWS, COLUMNS),
     ("f64", 2, 31, 300, ROWS, COLUMNS),
     ("f32", 2, 255, 300, ROWS, COLUMNS),
-    ("f16f32", 2, 900, 900, ROWS, ROWS),
+    ("f16f32", 14, 2027, 4, COLUMNS, ROWS),
+    ("f32", 2213, 50, 3, COLUMNS, ROWS),
     ("f16f32", 9, 224, 52, ROWS, COLUMNS),
     ("f16f32", 16, 199, 16, ROWS, COLUMNS),
     ("bf16f32", 6, 300, 9000, ROWS, COLUMNS),  # larger than L2

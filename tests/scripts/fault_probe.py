@@ -139,6 +139,7 @@ def _one(faults: Faults, name: str, nth: int) -> dict:
         case.check(result)
     elif case.atomic and case.out is not None:
         assert case.out.tobytes() == before, f"something was written before {error!r}"
+    del result
     live = []
     for _ in range(4):
         if case.out is not None:
