@@ -183,6 +183,13 @@ def result(a: np.ndarray, b: np.ndarray, dtype: np.dtype, offset: int, side: int
 # --- times ---
 
 
+def limit_threads(count: int) -> None:
+    """Of NumPy's BLAS."""
+    import threadpoolctl
+
+    threadpoolctl.threadpool_limits(limits=count, user_api="blas")
+
+
 def once(call: Callable[[], object], calls: int) -> float:
     """Nanoseconds of a call, the mean of ``calls`` in a row."""
     start = time.perf_counter_ns()
@@ -299,7 +306,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a third of the sizes, in under 90 seconds")
     parser.add_argument("--types", nargs="+", choices=TYPES, default=TYPES)
     parser.add_argument("--shapes", type=int, default=None, metavar="N", help="random shapes per type and layout")
-    parser.add_argument("--threads", type=int, default=None, help="of pysimd; default: its own choice")
+    parser.add_argument("--threads", type=int, default=None, help="of both sides; default: their own choice")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=math.inf, help="end after so long")
     parser.add_argument("--resume", action="store_true", help="keep the rows of --out and measure other cases")
@@ -307,6 +314,8 @@ def main() -> None:
     options = parser.parse_args()
     if blas.numpy_blas().forced is not None:
         sys.exit("OPENBLAS_CORETYPE is set: NumPy may run another machine's kernels; unset it")
+    if options.threads:
+        limit_threads(options.threads)
     offered = {kernel.types for kernel in pysimd.kernels("cpu")}
     types = tuple(t for t in options.types if t in offered)
     squares = SIZES[::3] if options.quick else SIZES
@@ -336,7 +345,7 @@ def main() -> None:
     )
     if options.plot:
         plot(rows, options.plot)
-    record.write(record.cpu(), options.out, summary=found, rows=rows)
+    record.write(record.cpu(), options.out, threads=options.threads, summary=found, rows=rows)
 
 
 if __name__ == "__main__":

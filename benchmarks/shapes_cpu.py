@@ -80,13 +80,6 @@ def reads() -> dict[str, float]:
     }
 
 
-def limit_threads(count: int) -> None:
-    """Of NumPy's BLAS."""
-    import threadpoolctl
-
-    threadpoolctl.threadpool_limits(limits=count, user_api="blas")
-
-
 def plot(rows: list[dict], path: Path) -> None:
     """numpy / pysimd of every case by its multiply-adds, a colour for each type."""
     import matplotlib
@@ -148,7 +141,7 @@ def main() -> None:
     if blas.numpy_blas().forced is not None:
         sys.exit("OPENBLAS_CORETYPE is set: NumPy may run another machine's kernels; unset it")
     if options.threads:
-        limit_threads(options.threads)
+        cliffs.limit_threads(options.threads)
     start, rows, found_reads = time.monotonic(), [], reads()
     record.progress(found_reads)
     offered = {kernel.types for kernel in pysimd.kernels("cpu")}
