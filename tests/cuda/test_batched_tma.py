@@ -2,7 +2,7 @@
 
 import ctypes
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import cuda_arrays
 import cuda_machine_code as machine
@@ -57,8 +57,20 @@ def replace_address(host_map, address):
     ctypes.c_int64.from_address(host_map).value = address
 
 
+@pytest.fixture(scope="module")
+def host_function(tmp_path_factory):
+    """The kernel of a tile, compiled once for the host."""
+
+    @cache
+    def function(tile):
+        folder = tmp_path_factory.mktemp("batched_tma")
+        return host_kernels.Library(f"micro/{tile.source}", [tile.entry], folder).function(tile.entry)
+
+    return function
+
+
 @pytest.fixture
-def on_host_threads(monkeypatch, tmp_path):
+def on_host_threads(monkeypatch, host_function):
     """Computes the product of host arrays with a tile's kernel, executed on the host."""
     fake_cupy.install(monkeypatch, fake_cupy.module(memory=fake_cupy.HostMemory))
     monkeypatch.setattr(batched_tma, "current_device", lambda: 0)
@@ -67,8 +79,7 @@ def on_host_threads(monkeypatch, tmp_path):
     monkeypatch.setattr(tensor_maps, "replace_address", replace_address)
 
     def run(tile, a, b, out):
-        function = host_kernels.Library(f"micro/{tile.source}", [tile.entry], tmp_path).function(tile.entry)
-        monkeypatch.setattr(batched_tma, "_function", lambda *_: function)
+        monkeypatch.setattr(batched_tma, "_function", lambda *_: host_function(tile))
         monkeypatch.setattr(batched_tma, "_mn_tile", lambda *_: tile)
         product = operands.check_gemm(None, a, b, None, out, operands.GemmOptions(), ("f32",))._replace(out=out)
         batched_tma.work(product, tile).run()
@@ -102,7 +113,7 @@ def test_executed_on_the_host(on_host_threads, rng, tile):
 @needs_compiler
 @pytest.mark.parametrize(("batch_a", "batch_b"), [((1,), (7,)), ((7,), (1,)), ((3, 1), (1, 4)), ((2, 3), (2, 3))])
 @pytest.mark.parametrize("tile", [INSTANCES[0], *(x for x in INSTANCES if x.bm == 96)], ids=lambda x: x.entry)
-def test_shared_operands_and_batches_of_two_dimensions(on_host_threads, rng, tile, batch_a, batch_b):
+def test_shared_operands_and_batches_of_two_dimensions_on_the_host(on_host_threads, rng, tile, batch_a, batch_b):
     a_k_major, b_k_major = layout(tile)
     a = whole_numbers(rng, (*batch_a, *((64, 20) if a_k_major else (20, 64))))
     b = whole_numbers(rng, (*batch_b, *((60, 20) if b_k_major else (20, 60))))
