@@ -21,7 +21,7 @@ def operand(values, types, which=0):
     """The values as an operand of a kernel; bfloat16 as its bits, because this environment has no ml_dtypes."""
     if types == "bf16f32":
         return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
-    dtypes = {"f32": "ff", "f64": "dd", "f16f32": "ee", "i8i32": "bb", "u8i8i32": "Bb"}
+    dtypes = {"f32": "ff", "f64": "dd", "f16f32": "ee", "f16": "ee", "i8i32": "bb", "u8i8i32": "Bb"}
     return values.astype(dtypes[types][which])
 
 
