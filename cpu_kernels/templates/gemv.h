@@ -24,6 +24,9 @@
 #ifndef DOTS
 #define DOTS 12 /* accumulators of several columns of B; N columns of it and one row of A take the other registers */
 #endif
+#ifndef SHORT_ROWS
+#define SHORT_ROWS 0 /* 4 or 8: the vector type has V(short_rows), for rows of A of 2 to so many elements */
+#endif
 enum { MR = ROWS_AT_A_TIME }; /* of A; each is a chain of multiply-adds of its own */
 #endif
 
@@ -107,6 +110,26 @@ INLINE void PASTE(VEC, by_rows)(int64_t m, int64_t k, const V(elem_a) *a, int64_
 #undef CASE
     }
 }
+
+#if SHORT_ROWS
+/* Rows of K elements, a constant, that follow one another in memory: V(rows) of them at a time, whose elements are put in
+ * columns. 48 x 3 x 1 uint8 by int8 took @@ times as long with a register for each row. Fewer than V(rows) rows, and
+ * those whose loads would reach beyond `end`, are copied before. */
+INLINE void PASTE(VEC, by_short_rows)(const int K, int64_t m, const V(elem_a) *a, const V(elem_a) *end,
+                                      const V(elem_b) *x, V(elem_c) *c, int64_t rs_c, int flags)
+{
+    enum { REACH = V(rows) * SHORT_ROWS };
+    const V(short_x) xs = V(short_x_of)(K, x);
+    for (; m > 0; m -= V(rows), a += V(rows) * K, c += V(rows) * rs_c) {
+        const int rows = m < V(rows) ? (int)m : V(rows);
+        const V(elem_a) *from = a;
+        V(elem_a) copy[REACH];
+        if (end - a < REACH) from = memcpy(copy, a, (size_t)(rows * K) * sizeof *a);
+        V(acc) found = V(short_rows)(K, from, &xs);
+        PASTE(VEC, finish)(1, rows, &found, c, rs_c, flags);
+    }
+}
+#endif
 
 /* M rows of A times N columns of B, both constants, by rows: each vector of A is loaded once for all columns. */
 INLINE void PASTE(VEC, rows_by_columns)(const int M, const int N, int64_t k, const V(elem_a) *a, int64_t rs_a,
@@ -667,11 +690,37 @@ INLINE const V(elem_a) *PASTE(VEC, end_of)(const pysimd_call *s, const V(elem_a)
     return a + (s->bs_a == each ? s->batch - i : 1) * each;
 }
 
+#if SHORT_ROWS
+INLINE void PASTE(VEC, products_of_short_rows)(const int K, const pysimd_call *s)
+{
+    const V(elem_a) *a = s->a;
+    const V(elem_b) *x = s->b;
+    V(elem_c) *c = s->c;
+    for (int64_t i = 0; i < s->batch; i++, a += s->bs_a, x += s->bs_b, c += s->bs_c)
+        PASTE(VEC, by_short_rows)(K, s->m, a, PASTE(VEC, end_of)(s, a, i), x, c, s->rs_c, s->flags);
+}
+#endif
+
 NOINLINE void PASTE(VEC, products)(const pysimd_call *s)
 {
     const V(elem_a) *a = s->a;
     const V(elem_b) *x = s->b;
     V(elem_c) *c = s->c;
+#if SHORT_ROWS
+    if (s->cs_a == 1 && s->rs_a == s->k && s->m > 1) {
+        switch (s->k) {
+        case 2: PASTE(VEC, products_of_short_rows)(2, s); return;
+        case 3: PASTE(VEC, products_of_short_rows)(3, s); return;
+        case 4: PASTE(VEC, products_of_short_rows)(4, s); return;
+#if SHORT_ROWS == 8
+        case 5: PASTE(VEC, products_of_short_rows)(5, s); return;
+        case 6: PASTE(VEC, products_of_short_rows)(6, s); return;
+        case 7: PASTE(VEC, products_of_short_rows)(7, s); return;
+        case 8: PASTE(VEC, products_of_short_rows)(8, s); return;
+#endif
+        }
+    }
+#endif
     if (s->m == 1 && s->k == 1) {
         for (int64_t i = 0; i < s->batch; i++, a += s->bs_a, x += s->bs_b, c += s->bs_c) {
             V(acc) found = V(fma)(V(load_one)(a), V(load_x_one)(x), V(zero)());

@@ -14,6 +14,7 @@
  */
 #include "vec_avx2_gemv.h"
 
+#define SHORT_ROWS 4
 #define KERNEL avx2_f16f32_gemv_8x1
 #define VEC f16x8
 #include "../templates/gemv.h"

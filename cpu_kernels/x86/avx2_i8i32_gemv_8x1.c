@@ -13,6 +13,7 @@
  */
 #include "vec_avx2_gemv.h"
 
+#define SHORT_ROWS 8
 #define KERNEL avx2_i8i32_gemv_8x1
 #define VEC i8x16
 #include "../templates/gemv.h"

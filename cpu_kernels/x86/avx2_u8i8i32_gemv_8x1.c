@@ -13,6 +13,7 @@
  */
 #include "vec_avx2_gemv.h"
 
+#define SHORT_ROWS 8
 #define VEC i8u8x16 /* a row of uint8 times a matrix of int8 */
 #include "../templates/gemv.h"
 #undef VEC

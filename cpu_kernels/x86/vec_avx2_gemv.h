@@ -121,16 +121,62 @@ INLINE void interleave_pd(const __m256d *v, double *to)
         return VEC_##_broadcast(p);                                                                                    \
     }
 
+/* The first K <= 4 terms of eight elements, in the order of reduce_rows. */
+INLINE __m256 sums_of_columns_ps(const int K, const __m256 *columns, const __m256 *x)
+{
+    __m256 acc[4];
+    UNROLL for (int p = 0; p < 4; p++) acc[p] = _mm256_setzero_ps();
+    UNROLL for (int p = 0; p < K; p++) acc[p] = f32x8_fma(columns[p], x[p], acc[p]);
+    return _mm256_add_ps(_mm256_add_ps(acc[0], acc[2]), _mm256_add_ps(acc[1], acc[3]));
+}
+
 GEMV_FLOATS(f32x8, float, 8)
 INLINE __m256 f32x8_load_one(const float *p) { return _mm256_zextps128_ps256(_mm_set_ss(get_f32(p))); }
 INLINE __m256 f32x8_load_x_one(const float *p) { return f32x8_load_one(p); }
 INLINE __m256 f32x8_reduce_rows(const __m256 *acc) { return sums_of_rows_ps(acc); }
 INLINE void f32x8_interleave(const __m256 *v, float *to) { interleave_ps(v, to); }
+typedef struct {
+    __m256 x[4];
+} f32x8_short_x;
+INLINE f32x8_short_x f32x8_short_x_of(const int K, const float *x)
+{
+    f32x8_short_x found;
+    UNROLL for (int p = 0; p < K; p++) found.x[p] = f32x8_broadcast(x + p);
+    return found;
+}
+INLINE __m256 f32x8_short_rows(const int K, const float *a, const f32x8_short_x *xs)
+{
+    __m256 v[4];
+    UNROLL for (int r = 0; r < 4; r++) v[r] = _mm256_set_m128(_mm_loadu_ps(a + (r + 4) * K), _mm_loadu_ps(a + r * K));
+    const __m256 low01 = _mm256_unpacklo_ps(v[0], v[1]), low23 = _mm256_unpacklo_ps(v[2], v[3]);
+    const __m256 high01 = _mm256_unpackhi_ps(v[0], v[1]), high23 = _mm256_unpackhi_ps(v[2], v[3]);
+    const __m256 columns[4] = {_mm256_shuffle_ps(low01, low23, 0x44), _mm256_shuffle_ps(low01, low23, 0xee),
+                               _mm256_shuffle_ps(high01, high23, 0x44), _mm256_shuffle_ps(high01, high23, 0xee)};
+    return sums_of_columns_ps(K, columns, xs->x);
+}
 GEMV_FLOATS(f64x4, double, 4)
 INLINE __m256d f64x4_load_one(const double *p) { return _mm256_zextpd128_pd256(_mm_set_sd(get_f64(p))); }
 INLINE __m256d f64x4_load_x_one(const double *p) { return f64x4_load_one(p); }
 INLINE __m256d f64x4_reduce_rows(const __m256d *acc) { return sums_of_rows_pd(acc); }
 INLINE void f64x4_interleave(const __m256d *v, double *to) { interleave_pd(v, to); }
+
+/* For a shuffle of a lane of 16 bytes that holds `rows` rows of K elements: the bytes of element p of row r, which go to
+ * element p * step_p + r * step_r; zeros to the others. */
+INLINE __m128i places_of_short_rows(const int K, const int size, const int rows, const int step_p, const int step_r)
+{
+    char to[16];
+    UNROLL for (int i = 0; i < 16; i++) to[i] = -1;
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int p = 0; p < K; p++)
+            UNROLL for (int b = 0; b < size; b++)
+                to[(p * step_p + r * step_r) * size + b] = (char)((r * K + p) * size + b);
+    return _mm_loadu_si128((const __m128i *)to);
+}
+
+typedef struct {
+    __m128i places;
+    __m256 x[4];
+} short_x_of_halves;
 
 /* Eight 16-bit floats, widened to float */
 #define GEMV_HALVES(VEC_, widen)                                                                                       \
@@ -181,6 +227,26 @@ INLINE void f64x4_interleave(const __m256d *v, double *to) { interleave_pd(v, to
         (void)depth;                                                                                                   \
         memcpy(&x, p, sizeof x);                                                                                       \
         return widen(_mm_set1_epi16((int16_t)x));                                                                      \
+    }                                                                                                                  \
+    typedef short_x_of_halves VEC_##_short_x;                                                                          \
+    INLINE short_x_of_halves VEC_##_short_x_of(const int K, const uint16_t *x)                                         \
+    {                                                                                                                  \
+        short_x_of_halves found = {.places = places_of_short_rows(K, 2, 2, 2, 1)};                                        \
+        UNROLL for (int p = 0; p < K; p++) found.x[p] = VEC_##_broadcast_x(x + p, 1);                                  \
+        return found;                                                                                                  \
+    }                                                                                                                  \
+    INLINE __m256 VEC_##_short_rows(const int K, const uint16_t *a, const short_x_of_halves *xs)                       \
+    {                                                                                                                  \
+        __m128i v[4];                                                                                                  \
+        UNROLL for (int q = 0; q < 4; q++)                                                                             \
+            v[q] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(a + 2 * q * K)), xs->places);                    \
+        const __m128i low01 = _mm_unpacklo_epi32(v[0], v[1]), low23 = _mm_unpacklo_epi32(v[2], v[3]);                  \
+        const __m128i high01 = _mm_unpackhi_epi32(v[0], v[1]), high23 = _mm_unpackhi_epi32(v[2], v[3]);                \
+        const __m128i columns[4] = {_mm_unpacklo_epi64(low01, low23), _mm_unpackhi_epi64(low01, low23),                \
+                                    _mm_unpacklo_epi64(high01, high23), _mm_unpackhi_epi64(high01, high23)};           \
+        __m256 wide[4];                                                                                                \
+        UNROLL for (int p = 0; p < K; p++) wide[p] = widen(columns[p]);                                                \
+        return sums_of_columns_ps(K, wide, xs->x);                                                                     \
     }
 
 INLINE __m256 widened_bf16(__m128i v) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16)); }
@@ -189,8 +255,39 @@ GEMV_HALVES(bf16x8, widened_bf16)
 GEMV_HALVES(f16x8, _mm256_cvtph_ps)
 #endif
 
+/* Rows of K bytes, each spread to a group of four bytes, or of eight, by a shuffle of the rows that a lane holds. */
+typedef struct {
+    __m256i lanes, places, even, odd;
+} short_x_of_bytes;
+
+INLINE __m256i even_epi8(__m256i v) { return _mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8); }
+INLINE __m256i odd_epi8(__m256i v) { return _mm256_srai_epi16(v, 8); }
+INLINE __m256i even_epu8(__m256i v) { return _mm256_and_si256(v, _mm256_set1_epi16(0xff)); }
+INLINE __m256i odd_epu8(__m256i v) { return _mm256_srli_epi16(v, 8); }
+
+/* Eight rows of groups of four, of 8 * K <= 32 bytes that are loaded at once. */
+INLINE __m256i groups_of_four(const void *a, const short_x_of_bytes *xs)
+{
+    const __m256i bytes = _mm256_loadu_si256((const __m256i *)a);
+    return _mm256_shuffle_epi8(_mm256_permutevar8x32_epi32(bytes, xs->lanes), xs->places);
+}
+
+/* Four rows of groups of eight: two in each lane. */
+INLINE __m256i groups_of_eight(const int K, const void *a, const short_x_of_bytes *xs)
+{
+    const __m128i *low = a, *high = (const __m128i *)((const char *)a + 2 * K);
+    return _mm256_shuffle_epi8(_mm256_set_m128i(_mm_loadu_si128(high), _mm_loadu_si128(low)), xs->places);
+}
+
+/* Sums of pairs of int32: of those of x the first four, then those of y. */
+INLINE i16x16_acc sums_of_pairs(i16x16_acc x, i16x16_acc y)
+{
+    const __m256i sums = _mm256_hadd_epi32((__m256i)x, (__m256i)y);
+    return (i16x16_acc)_mm256_permute4x64_epi64(sums, 0xd8);
+}
+
 /* Sixteen bytes, widened to int16: two adjacent terms at a time, added in int32 (vpmaddwd) */
-#define GEMV_BYTES(VEC_, type_a, widen_a, type_x, widen_x)                                                             \
+#define GEMV_BYTES(VEC_, type_a, widen_a, bytes_a, type_x, widen_x)                                                    \
     typedef type_a VEC_##_elem_a;                                                                                      \
     typedef type_x VEC_##_elem_b;                                                                                      \
     typedef int32_t VEC_##_elem_c;                                                                                     \
@@ -246,8 +343,32 @@ GEMV_HALVES(f16x8, _mm256_cvtph_ps)
     {                                                                                                                  \
         const int32_t second = depth == 2 ? p[1] : 0;                                                                  \
         return _mm256_set1_epi32((int32_t)((uint32_t)second << 16 | (uint16_t)p[0]));                                  \
+    }                                                                                                                  \
+    typedef short_x_of_bytes VEC_##_short_x;                                                                           \
+    INLINE short_x_of_bytes VEC_##_short_x_of(const int K, const type_x *x)                                            \
+    {                                                                                                                  \
+        const int rows = K > 4 ? 2 : 4;                                                                                \
+        int16_t even[4] = {0, 0, 0, 0}, odd[4] = {0, 0, 0, 0};                                                         \
+        UNROLL for (int p = 0; p < K; p++) (p % 2 ? odd : even)[p / 2] = x[p];                                         \
+        if (K <= 4) memcpy(even + 2, even, 4), memcpy(odd + 2, odd, 4);                                                \
+        return (short_x_of_bytes){                                                                                     \
+            .lanes = _mm256_set_epi32(K + 3, K + 2, K + 1, K, 3, 2, 1, 0),                                             \
+            .places = _mm256_broadcastsi128_si256(places_of_short_rows(K, 1, rows, 1, 16 / rows)),                     \
+            .even = _mm256_broadcastq_epi64(_mm_loadl_epi64((const __m128i *)even)),                                   \
+            .odd = _mm256_broadcastq_epi64(_mm_loadl_epi64((const __m128i *)odd)),                                     \
+        };                                                                                                             \
+    }                                                                                                                  \
+    INLINE i16x16_acc VEC_##_sums_of_groups(__m256i v, const short_x_of_bytes *xs)                                     \
+    {                                                                                                                  \
+        return i16x16_fma(odd_##bytes_a(v), xs->odd, i16x16_fma(even_##bytes_a(v), xs->even, i16x16_zero()));          \
+    }                                                                                                                  \
+    INLINE i16x16_acc VEC_##_short_rows(const int K, const type_a *a, const short_x_of_bytes *xs)                      \
+    {                                                                                                                  \
+        if (K <= 4) return VEC_##_sums_of_groups(groups_of_four(a, xs), xs);                                           \
+        return sums_of_pairs(VEC_##_sums_of_groups(groups_of_eight(K, a, xs), xs),                                     \
+                             VEC_##_sums_of_groups(groups_of_eight(K, a + 4 * K, xs), xs));                            \
     }
 
-GEMV_BYTES(i8x16, int8_t, _mm256_cvtepi8_epi16, int8_t, _mm256_cvtepi8_epi16)
-GEMV_BYTES(u8i8x16, uint8_t, _mm256_cvtepu8_epi16, int8_t, _mm256_cvtepi8_epi16)
-GEMV_BYTES(i8u8x16, int8_t, _mm256_cvtepi8_epi16, uint8_t, _mm256_cvtepu8_epi16)
+GEMV_BYTES(i8x16, int8_t, _mm256_cvtepi8_epi16, epi8, int8_t, _mm256_cvtepi8_epi16)
+GEMV_BYTES(u8i8x16, uint8_t, _mm256_cvtepu8_epi16, epu8, int8_t, _mm256_cvtepi8_epi16)
+GEMV_BYTES(i8u8x16, int8_t, _mm256_cvtepi8_epi16, epi8, uint8_t, _mm256_cvtepu8_epi16)
