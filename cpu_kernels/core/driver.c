@@ -24,12 +24,38 @@ enum {
     PARTS_A_THREAD = 4, /* each takes its own, then those of others, for they do not begin at the same time */
 };
 
+/* Memory that is prefetched: up to `end`, `share` bytes at a time. */
+typedef struct {
+    const char *at, *end;
+    int64_t share;
+} stretch;
+
+/* Matrices of later products. */
+typedef struct {
+    stretch a, b, c;
+} later;
+
+/* Inlined, for GCC 12 leaves out a function whose only effect is prefetches. */
+static inline __attribute__((always_inline)) void prefetch(stretch *x, const int writes)
+{
+    enum { CACHE_LINE = 64 };
+    const char *stop = x->end - x->at < x->share ? x->end : x->at + x->share;
+    for (; x->at < stop; x->at += CACHE_LINE) __builtin_prefetch(x->at, writes, 3);
+}
+
+static inline __attribute__((always_inline)) void prefetch_share(later *x)
+{
+    if (x) prefetch(&x->a, 0), prefetch(&x->b, 0), prefetch(&x->c, 1);
+}
+
 /* A part of a product: `count` products from `first` on, rows [row0, row1) of each. */
 typedef struct {
     const pysimd_kernel *kernel;
     const pysimd_product *product;
     int64_t first, count, row0, row1;
-    int64_t ahead; /* products that are prefetched while as many are computed; 0: none are */
+    int64_t together; /* products that are computed while the next ones are prefetched; 0: none are */
+    int64_t shares;   /* 0, or in how many shares: before an operand is staged, and before each call of the kernel */
+    later *next;      /* what is prefetched in shares, or NULL */
     int direct;
     char *scratch;
 } work;
@@ -118,6 +144,7 @@ static void tiles(const work *w, const pysimd_call *s)
     const int gemv = kernel->form == GEMV;
     const int64_t most_m = gemv ? s->m : kernel->mr, most_n = gemv ? PYSIMD_GEMV_COLUMNS : kernel->nr;
     if (s->m <= most_m && s->n <= most_n) { /* the whole batch in one call */
+        prefetch_share(w->next);
         kernel->batch(s);
         return;
     }
@@ -155,6 +182,7 @@ static void tiles(const work *w, const pysimd_call *s)
                 t.c = (char *)s->c + (i * s->bs_c + x.first * s->rs_c + y.first * cs_c) * size.c;
                 const int last = i + t.batch == s->batch && r + 1 == rows.count && q + 1 == columns.count;
                 t.flags = s->flags | pysimd_flags_in_a_row(kernel, &before, &t, last);
+                prefetch_share(w->next);
                 kernel->batch(&t);
             }
         }
@@ -230,6 +258,7 @@ static void tiles_of_packed_columns(const work *w, const pysimd_call *given, con
             const pysimd_staged found = pysimd_stage_b(kernel, &part, to);
             s.b = found.data, s.rs_b = found.rs;
             s.c = (char *)given->c + (i * given->bs_c + j) * size.c;
+            prefetch_share(w->next);
             kernel->batch(&s);
         }
     }
@@ -339,7 +368,7 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
         multiply_direct(w, &s);
         return;
     }
-    if (kernel->form == GEMV && bs_a && !w->ahead && !in_l2(w, bytes_read(kernel, &s))) s.flags |= PYSIMD_AHEAD;
+    if (kernel->form == GEMV && bs_a && !w->together && !in_l2(w, bytes_read(kernel, &s))) s.flags |= PYSIMD_AHEAD;
     const staging g = staging_of(w, count);
     if (!g.bytes_a && !g.bytes_b) {
         tiles(w, &s);
@@ -357,6 +386,7 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
             s.a = from_a.from + i * bs_a * size.a;
         } else if (i == 0 || bs_a != 0) { /* an operand that is broadcast is staged once */
             pysimd_operand part = from_a;
+            prefetch_share(w->next);
             part.count = bs_a ? s.batch : 1, part.from += i * bs_a * size.a;
             const pysimd_staged found = pysimd_stage_a(kernel, &part, w->scratch);
             s.a = found.data, s.bs_a = bs_a ? found.bs : 0, s.rs_a = found.rs, s.cs_a = found.cs;
@@ -365,6 +395,7 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
             s.b = from_b.from + i * bs_b * size.b;
         } else if (i == 0 || bs_b != 0) {
             pysimd_operand part = from_b;
+            prefetch_share(w->next);
             part.count = bs_b ? s.batch : 1, part.from += i * bs_b * size.b;
             const pysimd_staged found = pysimd_stage_b(kernel, &part, w->scratch + g.offset_b);
             s.b = found.data, s.bs_b = bs_b ? found.bs : 0, s.rs_b = found.rs;
@@ -401,52 +432,104 @@ static row_of_products row_of(const pysimd_product *p, pysimd_sizes size, const 
                              matrices_of(x->c, bs_c, size.c, p->m * p->n)};
 }
 
+/* Whether the row's function for small products computes these. */
+static int has_small(const pysimd_kernel *kernel, const pysimd_product *p)
+{
+    const pysimd_call asked = {.m = p->m, .n = p->n, .k = p->k, .rs_a = p->rs_a, .cs_a = p->cs_a, .rs_b = p->rs_b,
+                               .rs_c = p->rs_c, .cs_c = p->cs_c, .flags = p->flags};
+    if (!kernel->small || p->n > PYSIMD_SMALL_COLUMNS || !(p->flags & PYSIMD_ZERO)) return 0;
+    return kernel->small(&asked, p->cs_b);
+}
+
+/* Calls of the kernel for so many products, and how often an operand is staged before them: 0 for a single call that
+ * reads both operands in the order of memory. */
+static int64_t shares_of(const work *w, int64_t products, int by_columns)
+{
+    const pysimd_kernel *kernel = w->kernel;
+    const pysimd_product *p = w->product;
+    if (kernel->form != OUTER || w->direct || has_small(kernel, p)) return 0;
+    const int64_t tiles = quotient(p->m, kernel->mr) * quotient(p->n, kernel->nr);
+    if (tiles == 1 && !by_columns) return 0;
+    return (tiles > 1 ? tiles * products : 1) + !pysimd_reads_a(kernel, p->k, p->rs_a, p->cs_a) +
+           !pysimd_reads_b(kernel, p->rs_b, p->cs_b);
+}
+
 /* Whether a row of so many bytes ends with a part of a vector: of 64 bytes, or of 32 where that is enough. */
 static int has_part_of_vector(int64_t bytes) { return bytes % (bytes > 32 ? 64 : 32) != 0; }
 
-/* Products that are prefetched together, 0 for none. The hardware's prefetch does not follow loads and stores of parts
- * of a vector on a Zen 5, which then reads 10 to 20 GB/s instead of 40, nor operands that are packed some products at a
- * time. There 16 x 16 x 16 bfloat16 took 243 ns from L3 and with a prefetch 83; from memory 24 x 24 x 24 float 457 and
- * 231, 39 x 3 x 1 float 92 and 24. What it follows takes longer with another prefetch: from memory 16 x 16 x 16 float
- * 67 ns and 95, from L3 29 x 14 x 1 float 23 and 36. */
-static int64_t products_ahead(const pysimd_kernel *kernel, const pysimd_product *p, int64_t batch)
+/* Whether products of a single call, whose operands are read in the order of memory, are prefetched before it: the
+ * hardware's prefetch does not follow loads and stores of parts of a vector on a Zen 5, which then reads 10 to 20 GB/s
+ * instead of 40, nor operands that are widened some products at a time. There 16 x 16 x 16 bfloat16 took 243 ns from L3
+ * and with a prefetch 83; from memory 24 x 24 x 24 float 457 and 231, 39 x 3 x 1 float 92 and 24. What it follows takes
+ * longer with another prefetch: from memory 16 x 16 x 16 float 67 ns and 95, from L3 29 x 14 x 1 float 23 and 36. */
+static int lags(const work *w, int64_t each)
 {
-    enum { TOGETHER = 8 << 10, MOST = 32 << 10, LEAST_OF_GEMV = 512 };
-    if (p->ndim == 0 || batch == 1) return 0;
-    const pysimd_sizes size = sizes_of(kernel, p);
-    const row_of_products x = row_of(p, size, &(pysimd_matrices){NULL, NULL, NULL});
-    const int64_t each = x.a.step + x.b.step + x.c.step, l3 = pysimd_caches().l3;
-    if (each == 0 || each > MOST) return 0;
+    enum { MOST = 32 << 10, LEAST_OF_GEMV = 512 };
+    const pysimd_kernel *kernel = w->kernel;
+    const pysimd_product *p = w->product;
     const int gemv = kernel->form == GEMV, floats = kernel->types == F32 || kernel->types == F64;
-    if ((double)batch * (double)each <= (double)(floats ? l3 / 2 : l3 / 8)) return 0;
+    const int64_t l3 = pysimd_caches().l3, row = gemv ? (p->cs_a == 1 ? p->k : p->m) : p->n;
+    if (each > MOST || (double)w->count * (double)each <= (double)(floats ? l3 / 2 : l3 / 8)) return 0;
     if (gemv && (!floats || each < LEAST_OF_GEMV)) return 0;
-    if (floats && !has_part_of_vector(gemv ? (p->cs_a == 1 ? p->k : p->m) * size.a : p->n * size.c)) return 0;
-    return most(TOGETHER / each, 1);
+    return !floats || has_part_of_vector(row * pysimd_element_sizes[kernel->types].c);
 }
 
-/* Inlined, for GCC 12 leaves out a function whose only effect is prefetches. */
-static inline __attribute__((always_inline)) void prefetch(const matrices *x, int64_t from, int64_t to,
-                                                           const int writes)
+/* Sets how products from beyond L2 are prefetched while others are computed. Tiles read and write rows at a distance,
+ * and parts of lines, which the hardware's prefetch follows badly: so the next products are prefetched between the
+ * tiles of these. On a Xeon with AMX, one thread, 64 x 28 x 50 double took 7.6 microseconds and takes 4.3 (NumPy 5.8),
+ * 33 x 33 x 33 3.0 and 1.7 (2.2), 96 x 96 x 96 47 and 32 (42), 33 x 33 x 33 float 1.14 and 0.97 (1.18), bfloat16 1.15
+ * and 0.95, 32 x 32 x 32 float16 1.02 and 0.73. All of the next products before the first tile was no gain for those
+ * double, and took 1.1 times as long for the float16; so did 32 KiB of products at a time, 2 KiB 1.0 to 1.2 times.
+ * Products in L2 took up to 1.25 times as long with a prefetch (24 x 24 x 24 bfloat16), single calls that read in the
+ * order of memory 0.9 to 1.5 times from L3: see lags(). An operand that is broadcast is staged again for each share of
+ * the batch, which costs less than it gains (32 x 32 x 32 float16 with one B took 745 ns and takes 590). */
+static void choose_prefetch(work *w, int threads)
+{
+    enum { TOGETHER = 8 << 10 };
+    const pysimd_kernel *kernel = w->kernel;
+    const pysimd_product *p = w->product;
+    if (p->ndim == 0 || w->count == 1) return;
+    const row_of_products x = row_of(p, sizes_of(kernel, p), &(pysimd_matrices){NULL, NULL, NULL});
+    const int64_t each = x.a.step + x.b.step + x.c.step, l2 = pysimd_caches().l2;
+    if (each == 0) return;
+    const int64_t together = most(TOGETHER / each, 1);
+    const int by_columns = (p->rs_a == 1 && p->cs_a != 1) || (p->rs_b == 1 && p->cs_b != 1);
+    w->shares = shares_of(w, together, by_columns);
+    if (w->shares || (by_columns && (kernel->form != GEMV || p->n > 1))) {
+        const int from_l2 = (double)w->count * (double)each <= (double)threads * (double)l2;
+        w->together = from_l2 || each > l2 / 4 ? 0 : together;
+    } else if (lags(w, each)) {
+        w->together = together;
+    }
+}
+
+/* Products [from, to), in so many shares of whole cache lines. */
+static stretch stretch_of(const matrices *x, int64_t from, int64_t to, int64_t shares)
 {
     enum { CACHE_LINE = 64 };
-    if (!x->step) return;
-    const char *end = x->first + to * x->step;
-    for (const char *line = x->first + from * x->step; line < end; line += CACHE_LINE)
-        __builtin_prefetch(line, writes, 3);
+    const int64_t share = multiple(quotient((to - from) * x->step, shares), CACHE_LINE);
+    return (stretch){x->first + from * x->step, x->first + to * x->step, share};
 }
 
 /* `count` products along the innermost dimension of the batch, of which the first is `x`. */
-static void multiply_ahead(const work *w, int64_t count, const pysimd_matrices *x, pysimd_sizes size)
+static void multiply_ahead(const work *given, int64_t count, const pysimd_matrices *x, pysimd_sizes size)
 {
-    const pysimd_product *p = w->product;
+    const pysimd_product *p = given->product;
     const int last = p->ndim - 1;
     const int64_t bs_a = p->batch_a[last], bs_b = p->batch_b[last], bs_c = p->batch_c[last];
+    const int64_t shares = most(given->shares, 1);
     const row_of_products row = row_of(p, size, x);
+    work w = *given;
     for (int64_t i = 0, end; i < count; i = end) {
-        end = least(i + w->ahead, count);
-        const int64_t next = least(end + w->ahead, count);
-        prefetch(&row.a, end, next, 0), prefetch(&row.b, end, next, 0), prefetch(&row.c, end, next, 1);
-        multiply_row(w, end - i, x->a + i * bs_a * size.a, x->b + i * bs_b * size.b, x->c + i * bs_c * size.c, bs_a,
+        end = least(i + w.together, count);
+        const int64_t stop = least(end + w.together, count);
+        later next = {stretch_of(&row.a, end, stop, shares), stretch_of(&row.b, end, stop, shares),
+                      stretch_of(&row.c, end, stop, shares)};
+        if (w.shares)
+            w.next = &next;
+        else
+            prefetch_share(&next);
+        multiply_row(&w, end - i, x->a + i * bs_a * size.a, x->b + i * bs_b * size.b, x->c + i * bs_c * size.c, bs_a,
                      bs_b, bs_c);
     }
 }
@@ -463,7 +546,7 @@ static void run(const work *w)
         const int64_t bs_a = p->ndim ? p->batch_a[last] : 0, bs_b = p->ndim ? p->batch_b[last] : 0,
                       bs_c = p->ndim ? p->batch_c[last] : 0;
         const pysimd_matrices x = pysimd_matrices_at(p, size, at);
-        if (w->ahead)
+        if (w->together)
             multiply_ahead(w, count, &x, size);
         else
             multiply_row(w, count, x.a, x.b, x.c, bs_a, bs_b, bs_c);
@@ -554,7 +637,7 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     const int whole = threads == 1 || (d.by_rows && kernel->form == GEMV);
     const int64_t wanted = whole ? threads : threads * PARTS_A_THREAD;
     d.parts = wanted < d.units ? wanted : d.units;
-    if (!d.by_rows) d.whole.ahead = products_ahead(kernel, product, batch);
+    if (!d.by_rows) choose_prefetch(&d.whole, threads);
 
     /* Memory is allocated before the first byte of C is written. */
     if (!direct)

@@ -112,9 +112,9 @@ INLINE void PASTE(VEC, by_rows)(int64_t m, int64_t k, const V(elem_a) *a, int64_
 }
 
 #if SHORT_ROWS
-/* Rows of K elements, a constant, that follow one another in memory: V(rows) of them at a time, whose elements are put in
- * columns. 48 x 3 x 1 uint8 by int8 took @@ times as long with a register for each row. Fewer than V(rows) rows, and
- * those whose loads would reach beyond `end`, are copied before. */
+/* Rows of K elements, a constant, that follow one another in memory: V(rows) of them at a time, whose elements are put
+ * in columns. With a register for each row 48 x 3 x 1 uint8 by int8 took 3.8 times as long, 48 x 8 x 1 2.2, 56 x 4 x 1
+ * float16 2.5, 48 x 3 x 1 float 1.9 times (Xeon). Rows whose loads would reach beyond `end` are copied before. */
 INLINE void PASTE(VEC, by_short_rows)(const int K, int64_t m, const V(elem_a) *a, const V(elem_a) *end,
                                       const V(elem_b) *x, V(elem_c) *c, int64_t rs_c, int flags)
 {

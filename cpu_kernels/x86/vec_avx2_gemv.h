@@ -147,7 +147,8 @@ INLINE f32x8_short_x f32x8_short_x_of(const int K, const float *x)
 INLINE __m256 f32x8_short_rows(const int K, const float *a, const f32x8_short_x *xs)
 {
     __m256 v[4];
-    UNROLL for (int r = 0; r < 4; r++) v[r] = _mm256_set_m128(_mm_loadu_ps(a + (r + 4) * K), _mm_loadu_ps(a + r * K));
+    UNROLL for (int r = 0; r < 4; r++)
+        v[r] = _mm256_set_m128(_mm_loadu_ps(a + (r + 4) * K), _mm_loadu_ps(a + r * K));
     const __m256 low01 = _mm256_unpacklo_ps(v[0], v[1]), low23 = _mm256_unpacklo_ps(v[2], v[3]);
     const __m256 high01 = _mm256_unpackhi_ps(v[0], v[1]), high23 = _mm256_unpackhi_ps(v[2], v[3]);
     const __m256 columns[4] = {_mm256_shuffle_ps(low01, low23, 0x44), _mm256_shuffle_ps(low01, low23, 0xee),
@@ -160,8 +161,8 @@ INLINE __m256d f64x4_load_x_one(const double *p) { return f64x4_load_one(p); }
 INLINE __m256d f64x4_reduce_rows(const __m256d *acc) { return sums_of_rows_pd(acc); }
 INLINE void f64x4_interleave(const __m256d *v, double *to) { interleave_pd(v, to); }
 
-/* For a shuffle of a lane of 16 bytes that holds `rows` rows of K elements: the bytes of element p of row r, which go to
- * element p * step_p + r * step_r; zeros to the others. */
+/* For a shuffle of a lane of 16 bytes that holds `rows` rows of K elements: the bytes of element p of row r, which go
+ * to element p * step_p + r * step_r; zeros to the others. */
 INLINE __m128i places_of_short_rows(const int K, const int size, const int rows, const int step_p, const int step_r)
 {
     char to[16];
@@ -231,7 +232,7 @@ typedef struct {
     typedef short_x_of_halves VEC_##_short_x;                                                                          \
     INLINE short_x_of_halves VEC_##_short_x_of(const int K, const uint16_t *x)                                         \
     {                                                                                                                  \
-        short_x_of_halves found = {.places = places_of_short_rows(K, 2, 2, 2, 1)};                                        \
+        short_x_of_halves found = {.places = places_of_short_rows(K, 2, 2, 2, 1)};                                     \
         UNROLL for (int p = 0; p < K; p++) found.x[p] = VEC_##_broadcast_x(x + p, 1);                                  \
         return found;                                                                                                  \
     }                                                                                                                  \

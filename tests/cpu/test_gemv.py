@@ -15,7 +15,7 @@ from pysimd.backends.cpu.implementation import CPU
 TYPES = [t for t in CPU.offered if dtypes.dtype_of(dtypes.FAMILIES[t].a).name != "uint16"]
 LAYOUTS = (layouts.contiguous, layouts.transposed, layouts.sliced, layouts.padded_rows, layouts.negative)
 SIZES = few([1, 2, 3, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 33, 65], 5)
-LENGTHS = few([0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 33, 64, 100], 5)
+LENGTHS = few([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 33, 64, 100], 5)
 
 
 @pytest.fixture(params=TYPES)

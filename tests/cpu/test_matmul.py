@@ -293,6 +293,29 @@ def test_products_from_beyond_l3_have_the_same_bits(types, m, k, n, rng):
         assert (result.view(np.uint8) == alone.view(np.uint8)).all()
 
 
+@pytest.mark.parametrize("layout", ["plain", "A.mT", "B.mT", "one A", "one B", "every other matrix"])
+@pytest.mark.parametrize(("m", "k", "n"), [(33, 33, 33), (17, 9, 40), (8, 45, 6), (53, 27, 3), (5, 31, 7)])
+def test_products_from_beyond_l2_have_the_same_bits(types, layout, m, k, n, rng):
+    """The next ones are prefetched between the tiles of these."""
+    a, b = pair(rng, types, (5, m, k), (5, k, n))
+    a, b = a[:1] if layout == "one A" else a, b[:1] if layout == "one B" else b
+    alone = np.stack([pysimd.matmul(a[i % len(a)], b[i % len(b)], threads=1, **named(types)) for i in range(5)])
+    each = a[0].nbytes + b[0].nbytes + alone[0].nbytes
+    times = int(1.5 * lib.pysimd_caches().l2 / each / 5) + 2
+    many = [np.ascontiguousarray(np.broadcast_to(x, (times, *x.shape))).reshape(-1, *x.shape[1:]) for x in (a, b)]
+    if layout == "every other matrix":
+        many = [np.repeat(x, 2, axis=0)[::2] for x in many]
+    x, y = (z[:1] if one else z for z, one in zip(many, (layout == "one A", layout == "one B"), strict=True))
+    x = np.ascontiguousarray(x.swapaxes(1, 2)).swapaxes(1, 2) if layout == "A.mT" else x
+    y = np.ascontiguousarray(y.swapaxes(1, 2)).swapaxes(1, 2) if layout == "B.mT" else y
+    result = pysimd.matmul(x, y, threads=1, **named(types))
+    check(result[: 2 * 5], types, many[0][:10] if layout != "one A" else x, many[1][:10] if layout != "one B" else y)
+    if layout in ("plain", "every other matrix"):
+        assert result.tobytes() == alone.tobytes() * times
+    else:  # few rows or columns may be computed in another order, for the layout or for one B, but all alike
+        assert result.tobytes() == result[:5].tobytes() * times
+
+
 def spread(x, layout: str):
     """The same values with rows, or matrices, at other distances in memory."""
     if layout == "padded rows":
