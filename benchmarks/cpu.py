@@ -98,7 +98,7 @@ def one(seconds: float) -> list[dict[str, Any]]:
     rows = []
     for size in (4, 8, 16):
         a, b, out = operands(size)
-        kernel = CPU.chosen("f32", size)
+        kernel = CPU.chosen("f32", size, size)
         calls = {
             "numpy.matmul(out=)": partial(np.matmul, a, b, out=out),
             "pysimd.matmul(out=)": partial(pysimd.matmul, a, b, out=out),

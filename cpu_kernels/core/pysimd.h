@@ -109,6 +109,8 @@ typedef struct {
     int dispatch_few_rows, dispatch_few_columns, dispatch_dots; /* most rows, columns, or either; see kernels.inc */
     int dispatch_dots_k; /* least k of dot products, for each of more rows and columns than PYSIMD_GEMV_COLUMNS */
     pysimd_target not_with; /* matmul does not take it where the processor is of this target too; 0: it does */
+    int dispatch_whole;        /* 1: of one row of tiles, or whole tiles; others go to the kernel for more columns */
+    int dispatch_transposed_k; /* most k of few columns of a transposed A, for more columns than this; see kernels.inc */
     int column_step; /* tiles side by side have multiples of so many columns; 0: all but the last have nr */
     int unchained;   /* terms are added in more than one chain: no PYSIMD_CHAIN */
     pysimd_run_fn *run; /* NULL: of another architecture than this build */

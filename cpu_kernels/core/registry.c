@@ -148,6 +148,18 @@ void pysimd_start(int highest_target)
 
 int pysimd_is_started(void) { return atomic_load_explicit(&choices[F32][0].of_all, memory_order_acquire) != NULL; }
 
+/* Among the kernels for any number of multiply-adds, that for n columns and more. */
+static const pysimd_kernel *of_columns(int types, int64_t n)
+{
+    return atomic_load_explicit(&choices[types][n < CHOICES ? n : CHOICES - 1].of_any_size, memory_order_acquire);
+}
+
+static const pysimd_kernel *unless_whole(const pysimd_kernel *kernel, int64_t m, int64_t n)
+{
+    const int whole = m == kernel->mr || (n == kernel->nr && m % kernel->mr == 0);
+    return kernel->dispatch_whole && !whole ? of_columns((int)kernel->types, kernel->dispatch + 1) : kernel;
+}
+
 const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k)
 {
     if (m == 1 || n == 1) {
@@ -166,8 +178,8 @@ const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k)
     if (!kernel) return NULL;
     const int fits = m >= kernel->dispatch_rows && k >= kernel->dispatch_k &&
                      (double)m * (double)n * (double)k >= kernel->dispatch_macs;
-    if (fits || kernel->dispatch_macs == 0) return kernel;
-    return atomic_load_explicit(&found->of_any_size, memory_order_acquire);
+    if (fits || kernel->dispatch_macs == 0) return unless_whole(kernel, m, n);
+    return unless_whole(of_columns(types, n), m, n);
 }
 
 /* Bytes of the operand that is read once, up to which the kernels below are taken: from beyond L3 others are as fast. */
@@ -246,12 +258,22 @@ static const pysimd_kernel *choose_by_order(int types, int64_t m, int64_t n, int
     if (some && few <= PYSIMD_GEMV_COLUMNS && many < 2 * kernel->nr && k >= SOME_K) return kernel;
     if (few <= PYSIMD_GEMV_COLUMNS) return few_by_columns(types, m, n, k);
     if (wide || (!some && many < LEAST_COLUMNS)) return NULL;
-    kernel = atomic_load_explicit(&choices[types][CHOICES - 1].of_any_size, memory_order_acquire);
+    kernel = of_columns(types, CHOICES - 1);
     return kernel && pysimd_takes_few_columns(kernel, m, n, k) ? kernel : NULL;
+}
+
+/* The kernel whose function for small products computes the few columns of a transposed A, by registers of its columns;
+ * or NULL. */
+static const pysimd_kernel *of_few_transposed(int types, int64_t k)
+{
+    const pysimd_kernel *kernel = of_columns(types, PYSIMD_GEMV_COLUMNS + 1);
+    return kernel && k <= kernel->dispatch_transposed_k ? kernel : NULL;
 }
 
 const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
 {
-    const pysimd_kernel *kernel = pysimd_looks_at_order(m, n, k) ? choose_by_order(types, m, n, k, a, b) : NULL;
+    const int few = pysimd_is_few_columns(m, n, k) && a == PYSIMD_BY_COLUMNS;
+    const pysimd_kernel *kernel = few ? of_few_transposed(types, k) : NULL;
+    if (!kernel && pysimd_is_long(m, n, k)) kernel = choose_by_order(types, m, n, k, a, b);
     return kernel ? kernel : pysimd_choose(types, m, n, k);
 }

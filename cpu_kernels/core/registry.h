@@ -77,12 +77,26 @@ const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k);
 /* How a matrix is stored: elements of a row are adjacent, or those of a column. */
 typedef enum { PYSIMD_BY_ROWS, PYSIMD_BY_COLUMNS, PYSIMD_BY_NEITHER } pysimd_order;
 
-/* Whether the order of operands can matter: no small product is looked at any further. */
-static inline int pysimd_looks_at_order(int64_t m, int64_t n, int64_t k)
+/* Whether there can be a kernel for the few columns of a transposed A (.dispatch_transposed_k). */
+static inline int pysimd_is_few_columns(int64_t m, int64_t n, int64_t k)
+{
+    enum { LEAST_ROWS = 8, MOST_ROWS = 256, MOST_K = 64, LEAST_ELEMENTS = 128 };
+    return n > 1 && n <= PYSIMD_GEMV_COLUMNS && m >= LEAST_ROWS && m <= MOST_ROWS && k <= MOST_K &&
+           m * k >= LEAST_ELEMENTS;
+}
+
+/* Whether few rows or columns can be computed in the order of the large operand. */
+static inline int pysimd_is_long(int64_t m, int64_t n, int64_t k)
 {
     enum { FEW = 16, LEAST_K = 32, LEAST_MACS = 512 };
     const int64_t few = m < n ? m : n;
     return k >= LEAST_K && few > 1 && few <= FEW && (double)m * (double)n * (double)k >= LEAST_MACS;
+}
+
+/* Whether the order of operands can matter: no small product is looked at any further. */
+static inline int pysimd_looks_at_order(int64_t m, int64_t n, int64_t k)
+{
+    return pysimd_is_long(m, n, k) || pysimd_is_few_columns(m, n, k);
 }
 
 /* The same of operands in this order: products of few rows or columns are computed in the order in which the large

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(options) -> int:
     blas = numpy_blas()
-    chosen = {types: {n: CPU.chosen(types, n) for n in COLUMNS} for types in CPU.offered}
+    chosen = {types: {n: CPU.chosen(types, n, n) for n in COLUMNS} for types in CPU.offered}
     names = [k.name for k in registry.kernels(types="f32", available=True)]
     say(f"measuring {len(names)} f32 kernels ...")
     measured = report.compare(names, measure=True, seconds=options.seconds)

@@ -60,7 +60,7 @@ def expected(types: str, bound: str, large: bool = False) -> list[str]:
     """The rule of kernels.inc, for 0 to 70 columns: of the rows whose range has n, one for a vector if there is one, of
     the highest target up to ``bound`` that can run here, and of these the one with the smallest ``.dispatch``. Rows for
     products of many multiply-adds count for large ones only, but those for a vector for any of one column, and rows
-    ``.not_with`` a target of this CPU not at all."""
+    ``.not_with`` a target of this CPU not at all. A row for whole tiles leaves others to the one for more columns."""
     targets = [t for t in HERE if TARGETS.index(t) <= TARGETS.index(bound)]
     rows = [row for row in ROWS if row.types == cpu_table.TYPES[types] and cpu_table.TARGETS[row.target] in targets]
     rows = [row for row in rows if row.dispatch != cpu_table.lib.NEVER]
@@ -73,10 +73,14 @@ def expected(types: str, bound: str, large: bool = False) -> list[str]:
         ]
         for n in range(71)
     ]
-    return [
-        cpu_table.text(min(some, key=lambda row: (row.form != cpu_table.lib.GEMV, -row.target, row.dispatch)).name)
-        for some in reaching
+    found = [
+        min(some, key=lambda row: (row.form != cpu_table.lib.GEMV, -row.target, row.dispatch)) for some in reaching
     ]
+    rows_of_c = 4096 if large else 2
+    for n, row in enumerate(found):
+        whole = row.mr == rows_of_c or (row.nr == n and rows_of_c % row.mr == 0)
+        found[n] = found[row.dispatch + 1] if row.dispatch_whole and not whole else row
+    return [cpu_table.text(row.name) for row in found]
 
 
 def is_for_a_vector(row, n: int) -> bool:

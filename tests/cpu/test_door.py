@@ -34,7 +34,7 @@ def small(rng, *shape):
 def public_calls(a, b):
     """The same product by every public call, each as a new array."""
     m, n = a.shape[-2], b.shape[-1]
-    kernel = CPU.chosen("f32", n)
+    kernel = CPU.chosen("f32", n, n)
     out = np.full((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), m, n), np.nan, F32)
     yield "matmul", pysimd.matmul(a, b)
     yield "out", pysimd.matmul(a, b, out=out).copy()
