@@ -40,7 +40,12 @@ static inline __attribute__((always_inline)) void prefetch(stretch *x, const int
 {
     enum { CACHE_LINE = 64 };
     const char *stop = x->end - x->at < x->share ? x->end : x->at + x->share;
-    for (; x->at < stop; x->at += CACHE_LINE) __builtin_prefetch(x->at, writes, 3);
+    for (; x->at < stop; x->at += CACHE_LINE) {
+        if (writes)
+            __builtin_prefetch(x->at, 1, 3); /* Clang takes constants only */
+        else
+            __builtin_prefetch(x->at, 0, 3);
+    }
 }
 
 static inline __attribute__((always_inline)) void prefetch_share(later *x)
