@@ -4,6 +4,7 @@
  * 5.5 and 2.0, 33 x 4 x 1873 float16 17.0 and 12.5; 37 x 2 x 3107 uint8 by int8 60 and 20. */
 #include "direct.h"
 
+#include "gemm.h"
 #include "pack.h"
 
 /* Of floats with more than a few rows, those of fewer columns took up to 1.1 times as long like this (1000 x 8 x 30,
@@ -38,6 +39,7 @@ int pysimd_takes_direct(const pysimd_kernel *kernel, const pysimd_product *p)
     if (p->threads > 1 && p->m < ROWS_A_THREAD * (int64_t)p->threads) return 0;
     if (kernel->target == AVX512VNNI) return p->k <= SHORT_K_BYTES && p->n > PYSIMD_SMALL_COLUMNS;
     if (p->k <= SHORT_K) return p->n >= MANY_COLUMNS || p->m <= FEW_ROWS;
+    if (p->k > pysimd_block_of_k(kernel, p->k)) return 0; /* 8x48 of 512 where L1 has 32 KiB */
     return p->m <= FEW_ROWS && p->k <= LONGEST_K && p->cs_b == 1 &&
            (double)p->m * (double)p->n * (double)p->k < MOST_MACS;
 }
