@@ -28,7 +28,8 @@ ffi.cdef(
         const char *name;
         int target, types, form, mr, nr, k_group, mr_vl, nr_vl, k_tile, panel;
         int dispatch_from, dispatch, dispatch_macs, dispatch_rows, dispatch_k, not_with, column_step, unchained,
-            dispatch_few_rows, dispatch_few_columns, dispatch_dots, dispatch_dots_k, dispatch_whole;
+            dispatch_few_rows, dispatch_few_columns, dispatch_dots, dispatch_dots_k, dispatch_whole,
+            dispatch_halves;
         pysimd_run_fn *run;
         ...;
     } pysimd_kernel;
@@ -85,6 +86,7 @@ ffi.cdef(
     void pysimd_run(const pysimd_work *work, int threads, int woken, double ns);
 
     uint64_t pysimd_cpu_features(void);
+    int pysimd_halves_avx512(void);
     void pysimd_start(int highest_target);
     int pysimd_can_run(const pysimd_kernel *kernel);
     const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k);

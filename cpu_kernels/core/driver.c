@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "caches.h"
 #include "claims.h"
@@ -35,22 +36,19 @@ typedef struct {
     stretch a, b, c;
 } later;
 
-/* Inlined, for GCC 12 leaves out a function whose only effect is prefetches. */
-static inline __attribute__((always_inline)) void prefetch(stretch *x, const int writes)
+/* To L2: products of half a kilobyte to some hundred, whose lines were fetched to L1, took 1.06 times as long on a Zen 4
+ * in the mean of 40 batches, and as long on a Xeon. Inlined, for GCC 12 leaves out a function whose only effect is
+ * prefetches. */
+static inline __attribute__((always_inline)) void prefetch(stretch *x)
 {
     enum { CACHE_LINE = 64 };
     const char *stop = x->end - x->at < x->share ? x->end : x->at + x->share;
-    for (; x->at < stop; x->at += CACHE_LINE) {
-        if (writes)
-            __builtin_prefetch(x->at, 1, 3); /* Clang takes constants only */
-        else
-            __builtin_prefetch(x->at, 0, 3);
-    }
+    for (; x->at < stop; x->at += CACHE_LINE) __builtin_prefetch(x->at, 0, 2);
 }
 
 static inline __attribute__((always_inline)) void prefetch_share(later *x)
 {
-    if (x) prefetch(&x->a, 0), prefetch(&x->b, 0), prefetch(&x->c, 1);
+    if (x) prefetch(&x->a), prefetch(&x->b), prefetch(&x->c);
 }
 
 /* A part of a product: `count` products from `first` on, rows [row0, row1) of each. */
@@ -59,6 +57,7 @@ typedef struct {
     const pysimd_product *product;
     int64_t first, count, row0, row1;
     int64_t together; /* products that are computed while the next ones are prefetched; 0: none are */
+    int64_t segment;  /* products that are timed with such a prefetch, and without */
     int64_t shares;   /* 0, or in how many shares: before an operand is staged, and before each call of the kernel */
     later *next;      /* what is prefetched in shares, or NULL */
     int direct;
@@ -459,53 +458,31 @@ static int64_t shares_of(const work *w, int64_t products, int by_columns)
            !pysimd_reads_b(kernel, p->rs_b, p->cs_b);
 }
 
-/* Whether a row of so many bytes ends with a part of a vector: of 64 bytes, or of 32 where that is enough. */
-static int has_part_of_vector(int64_t bytes) { return bytes % (bytes > 32 ? 64 : 32) != 0; }
-
-/* Whether products of a single call, whose operands are read in the order of memory, are prefetched before it: the
- * hardware's prefetch does not follow loads and stores of parts of a vector on a Zen 5, which then reads 10 to 20 GB/s
- * instead of 40, nor operands that are widened some products at a time. There 16 x 16 x 16 bfloat16 took 243 ns from L3
- * and with a prefetch 83; from memory 24 x 24 x 24 float 457 and 231, 39 x 3 x 1 float 92 and 24. What it follows takes
- * longer with another prefetch: from memory 16 x 16 x 16 float 67 ns and 95, from L3 29 x 14 x 1 float 23 and 36. */
-static int lags(const work *w, int64_t each)
-{
-    enum { MOST = 32 << 10, LEAST_OF_GEMV = 512 };
-    const pysimd_kernel *kernel = w->kernel;
-    const pysimd_product *p = w->product;
-    const int gemv = kernel->form == GEMV, floats = kernel->types == F32 || kernel->types == F64;
-    const int64_t l3 = pysimd_caches().l3, row = gemv ? (p->cs_a == 1 ? p->k : p->m) : p->n;
-    if (each > MOST || (double)w->count * (double)each <= (double)(floats ? l3 / 2 : l3 / 8)) return 0;
-    if (gemv && (!floats || each < LEAST_OF_GEMV)) return 0;
-    return !floats || has_part_of_vector(row * pysimd_element_sizes[kernel->types].c);
-}
-
-/* Sets how products from beyond L2 are prefetched while others are computed. Tiles read and write rows at a distance,
- * and parts of lines, which the hardware's prefetch follows badly: so the next products are prefetched between the
- * tiles of these. On a Xeon with AMX, one thread, 64 x 28 x 50 double took 7.6 microseconds and takes 4.3 (NumPy 5.8),
- * 33 x 33 x 33 3.0 and 1.7 (2.2), 96 x 96 x 96 47 and 32 (42), 33 x 33 x 33 float 1.14 and 0.97 (1.18), bfloat16 1.15
- * and 0.95, 32 x 32 x 32 float16 1.02 and 0.73. All of the next products before the first tile was no gain for those
- * double, and took 1.1 times as long for the float16; so did 32 KiB of products at a time, 2 KiB 1.0 to 1.2 times.
- * Products in L2 took up to 1.25 times as long with a prefetch (24 x 24 x 24 bfloat16), single calls that read in the
- * order of memory 0.9 to 1.5 times from L3: see lags(). An operand that is broadcast is staged again for each share of
- * the batch, which costs less than it gains (32 x 32 x 32 float16 with one B took 745 ns and takes 590). */
+/* Whether products may be prefetched while others are computed: those from beyond L2. Tiles read and write rows at a
+ * distance, and parts of lines, which the hardware's prefetch may follow badly: so the next products are prefetched
+ * between the tiles of these, or before a single call. Whether that is faster depends on the machine, and on where the
+ * operands come from, so both are timed (is_faster_ahead). On a Xeon with AMX, one thread, 64 x 28 x 50 double took 7.6
+ * microseconds without a prefetch and 4.3 with it (NumPy 5.8), 33 x 33 x 33 3.0 and 1.7 (2.2), 96 x 96 x 96 47 and 32
+ * (42), float16 32 x 32 x 32 1.02 and 0.73; on a Zen 5, whose hardware does not follow parts of vectors, 16 x 16 x 16
+ * bfloat16 243 ns from L3 and 83, 39 x 3 x 1 float from memory 92 and 24; on a Zen 4, whose hardware does, 7 x 7 x 7
+ * float 1.9 times as long with a prefetch, 61 x 60 double by a row 1.7 times. All of the next products before the first tile was no
+ * gain for 64 x 28 x 50 double, and took 1.1 times as long for the float16; so did 32 KiB of products at a time, 2 KiB
+ * 1.0 to 1.2 times. Products in L2 took up to 1.25 times as long with a prefetch (24 x 24 x 24 bfloat16). An operand
+ * that is broadcast is staged again for each share of the batch, which costs less than it gains (32 x 32 x 32 float16
+ * with one B took 745 ns and takes 590). */
 static void choose_prefetch(work *w, int threads)
 {
-    enum { TOGETHER = 8 << 10 };
+    enum { TOGETHER = 8 << 10, SEGMENT = 64 << 10, LEAST_TOGETHER = 4, SEGMENTS = 16 };
     const pysimd_kernel *kernel = w->kernel;
     const pysimd_product *p = w->product;
     if (p->ndim == 0 || w->count == 1) return;
     const row_of_products x = row_of(p, sizes_of(kernel, p), &(pysimd_matrices){NULL, NULL, NULL});
     const int64_t each = x.a.step + x.b.step + x.c.step, l2 = pysimd_caches().l2;
-    if (each == 0) return;
-    const int64_t together = most(TOGETHER / each, 1);
+    if (each == 0 || each > l2 / 4 || (double)w->count * (double)each <= (double)threads * (double)l2) return;
     const int by_columns = (p->rs_a == 1 && p->cs_a != 1) || (p->rs_b == 1 && p->cs_b != 1);
-    w->shares = shares_of(w, together, by_columns);
-    if (w->shares || (by_columns && (kernel->form != GEMV || p->n > 1))) {
-        const int from_l2 = (double)w->count * (double)each <= (double)threads * (double)l2;
-        w->together = from_l2 || each > l2 / 4 ? 0 : together;
-    } else if (lags(w, each)) {
-        w->together = together;
-    }
+    w->together = most(TOGETHER / each, 1);
+    w->segment = most(least(SEGMENT / each, w->count / threads / SEGMENTS), LEAST_TOGETHER * w->together);
+    w->shares = shares_of(w, w->together, by_columns);
 }
 
 /* Products [from, to), in so many shares of whole cache lines. */
@@ -539,6 +516,33 @@ static void multiply_ahead(const work *given, int64_t count, const pysimd_matric
     }
 }
 
+/* Nanoseconds that a product of a timed segment took, at best, without a prefetch and with it; segments so far. */
+typedef struct {
+    double ns[2];
+    int segments;
+} trial;
+
+/* Of segments without and with, twice each: the first one may wait for pages, or another program. */
+enum { SEGMENTS_TIMED = 4 };
+
+static int is_faster_ahead(const trial *x)
+{
+    return x->segments < SEGMENTS_TIMED ? x->segments % 2 : x->ns[1] <= x->ns[0];
+}
+
+static void add_time(trial *x, int ahead, double ns)
+{
+    if (x->segments < 2 || ns < x->ns[ahead]) x->ns[ahead] = ns;
+    x->segments++;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
 /* Whole rows of the batch's innermost dimension, or parts of them. */
 static void run(const work *w)
 {
@@ -546,15 +550,23 @@ static void run(const work *w)
     const pysimd_sizes size = sizes_of(w->kernel, p);
     const int last = p->ndim - 1;
     const int64_t inner = p->ndim ? p->shape[last] : 1;
+    work alone = *w;
+    alone.together = 0;
+    trial prefetch = {{0, 0}, w->count < SEGMENTS_TIMED * w->segment ? SEGMENTS_TIMED : 0};
     for (int64_t at = w->first, end = w->first + w->count; at < end;) {
-        const int64_t start = at % inner, count = end - at < inner - start ? end - at : inner - start;
+        const int64_t start = at % inner;
+        int64_t count = end - at < inner - start ? end - at : inner - start;
         const int64_t bs_a = p->ndim ? p->batch_a[last] : 0, bs_b = p->ndim ? p->batch_b[last] : 0,
                       bs_c = p->ndim ? p->batch_c[last] : 0;
         const pysimd_matrices x = pysimd_matrices_at(p, size, at);
-        if (w->together)
+        const int timed = w->together && prefetch.segments < SEGMENTS_TIMED, ahead = is_faster_ahead(&prefetch);
+        if (timed) count = least(count, w->segment);
+        const double before = timed ? now() : 0;
+        if (w->together && ahead)
             multiply_ahead(w, count, &x, size);
         else
-            multiply_row(w, count, x.a, x.b, x.c, bs_a, bs_b, bs_c);
+            multiply_row(&alone, count, x.a, x.b, x.c, bs_a, bs_b, bs_c);
+        if (timed) add_time(&prefetch, ahead, (now() - before) / (double)count);
         at += count;
     }
 #ifdef __SSE2__

@@ -43,6 +43,14 @@ uint64_t pysimd_cpu_features(void)
     return has;
 }
 
+/* AMD64 Architecture Programmer's Manual, volume 3, CPUID Fn8000_001A: FP256 without FP512. */
+int pysimd_halves_avx512(void)
+{
+    enum { FP256 = 1 << 2, FP512 = 1 << 3 };
+    unsigned eax, ebx, ecx, edx;
+    return __get_cpuid(0x8000001a, &eax, &ebx, &ecx, &edx) && (eax & (FP256 | FP512)) == FP256;
+}
+
 #elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 
@@ -130,3 +138,7 @@ int pysimd_vector_bytes(pysimd_target target, uint64_t features)
     const uint64_t bytes = (features & needs) == needs ? register_bytes(target) : 0;
     return bytes < 16 ? 16 : bytes < PYSIMD_MOST_VECTOR_BYTES ? (int)bytes : PYSIMD_MOST_VECTOR_BYTES;
 }
+
+#ifndef __x86_64__
+int pysimd_halves_avx512(void) { return 0; }
+#endif

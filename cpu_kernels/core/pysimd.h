@@ -111,6 +111,7 @@ typedef struct {
     pysimd_target not_with; /* matmul does not take it where the processor is of this target too; 0: it does */
     int dispatch_whole;        /* 1: of one row of tiles, or whole tiles; others go to the kernel for more columns */
     int dispatch_transposed_k; /* most k of few columns of a transposed A, for more columns than this; see kernels.inc */
+    int dispatch_halves;       /* 1: rather than AVX-512, where that is executed in halves */
     int column_step; /* tiles side by side have multiples of so many columns; 0: all but the last have nr */
     int unchained;   /* terms are added in more than one chain: no PYSIMD_CHAIN */
     pysimd_run_fn *run; /* NULL: of another architecture than this build */

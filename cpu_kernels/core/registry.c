@@ -65,6 +65,7 @@ const pysimd_sizes pysimd_element_sizes[TYPES] = {
 /* Set by pysimd_start, atomically: other threads may be multiplying. */
 static _Atomic uint64_t features;
 static _Atomic int bound = TARGETS - 1;
+static _Atomic int halves;
 
 /* The choices for each types and n: of all kernels, and of those for any number of multiply-adds. The last is for all
  * larger n too, so a .dispatch is less than CHOICES - 1, or ANY_N. */
@@ -94,6 +95,7 @@ int pysimd_can_run(const pysimd_kernel *kernel) { return pysimd_has(kernel->targ
 static int is_preferred(const pysimd_kernel *x, const pysimd_kernel *y)
 {
     if ((x->form == GEMV) != (y->form == GEMV)) return x->form == GEMV;
+    if (x->dispatch_halves != y->dispatch_halves && halves) return x->dispatch_halves;
     return x->target != y->target ? x->target > y->target : x->dispatch < y->dispatch;
 }
 
@@ -133,6 +135,7 @@ void pysimd_start(int highest_target)
     if (highest_target >= AMX && (found & tiles) == tiles && !pysimd_permits_tiles()) found &= ~tiles;
     features = found;
     bound = highest_target;
+    halves = pysimd_halves_avx512();
     for (pysimd_kernel *kernel = pysimd_kernels; kernel < pysimd_kernels + pysimd_kernel_count; kernel++) {
         const int lanes = pysimd_vector_bytes(kernel->target, features) / pysimd_element_sizes[kernel->types].c;
         if (kernel->mr_vl) kernel->mr = kernel->mr_vl * lanes;
@@ -258,7 +261,8 @@ static const pysimd_kernel *choose_by_order(int types, int64_t m, int64_t n, int
     if (some && few <= PYSIMD_GEMV_COLUMNS && many < 2 * kernel->nr && k >= SOME_K) return kernel;
     if (few <= PYSIMD_GEMV_COLUMNS) return few_by_columns(types, m, n, k);
     if (wide || (!some && many < LEAST_COLUMNS)) return NULL;
-    kernel = of_columns(types, CHOICES - 1);
+    kernel = atomic_load_explicit(&choices[types][CHOICES - 1].of_all, memory_order_acquire);
+    if (kernel && !kernel->dispatch_few_columns) kernel = of_columns(types, CHOICES - 1); /* AMX has none */
     return kernel && pysimd_takes_few_columns(kernel, m, n, k) ? kernel : NULL;
 }
 

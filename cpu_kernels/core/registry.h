@@ -52,6 +52,10 @@ extern const pysimd_sizes pysimd_element_sizes[TYPES];
 /* The features that both the processor has and the operating system saves. */
 uint64_t pysimd_cpu_features(void);
 
+/* Whether this processor executes instructions of 64 bytes as two of 32, as it says itself: then two vectors of AVX2 take
+ * no longer than one of AVX-512. */
+int pysimd_halves_avx512(void);
+
 /* Asks the operating system for the tile registers of AMX, for all threads of the process; 0 if it refuses. */
 int pysimd_permits_tiles(void);
 

@@ -58,9 +58,10 @@ HERE = [t for t in TARGETS if t in report()["available"]]
 
 def expected(types: str, bound: str, large: bool = False) -> list[str]:
     """The rule of kernels.inc, for 0 to 70 columns: of the rows whose range has n, one for a vector if there is one, of
-    the highest target up to ``bound`` that can run here, and of these the one with the smallest ``.dispatch``. Rows for
-    products of many multiply-adds count for large ones only, but those for a vector for any of one column, and rows
-    ``.not_with`` a target of this CPU not at all. A row for whole tiles leaves others to the one for more columns."""
+    the highest target up to ``bound`` that can run here (before it, where the CPU executes AVX-512 in halves, one that
+    needs fewer lanes), and of these the one with the smallest ``.dispatch``. Rows for products of many multiply-adds
+    count for large ones only, but those for a vector for any of one column, and rows ``.not_with`` a target of this CPU
+    not at all. A row for whole tiles leaves others to the one for more columns."""
     targets = [t for t in HERE if TARGETS.index(t) <= TARGETS.index(bound)]
     rows = [row for row in ROWS if row.types == cpu_table.TYPES[types] and cpu_table.TARGETS[row.target] in targets]
     rows = [row for row in rows if row.dispatch != cpu_table.lib.NEVER]
@@ -73,9 +74,12 @@ def expected(types: str, bound: str, large: bool = False) -> list[str]:
         ]
         for n in range(71)
     ]
-    found = [
-        min(some, key=lambda row: (row.form != cpu_table.lib.GEMV, -row.target, row.dispatch)) for some in reaching
-    ]
+    halves = cpu_table.lib.pysimd_halves_avx512()
+
+    def rank(row):
+        return row.form != cpu_table.lib.GEMV, -(halves and row.dispatch_halves), -row.target, row.dispatch
+
+    found = [min(some, key=rank) for some in reaching]
     rows_of_c = 4096 if large else 2
     for n, row in enumerate(found):
         whole = row.mr == rows_of_c or (row.nr == n and rows_of_c % row.mr == 0)
