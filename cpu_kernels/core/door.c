@@ -187,6 +187,7 @@ static PyObject *multiply(const request *r)
     PyArrayObject *copied = accumulates && !pysimd_same_memory(result, p.c.array) ? p.c.array : NULL;
     const int flags = (accumulates ? 0 : PYSIMD_ZERO) | (in_place && !plain ? PYSIMD_FACTORS : 0);
     pysimd_fill_product(&p, kernel, flags, limits.stream_bytes);
+    p.product.chosen = !r->kernel;
     p.product.alpha = f->alpha, p.product.beta = f->beta;
     const pysimd_scaling scaling = in_place ? (pysimd_scaling){0} : scaling_of(r, &p, kernel, &p.out, &target);
     const double ns = estimate(&p, kernel);

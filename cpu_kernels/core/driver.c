@@ -22,6 +22,7 @@
 
 enum {
     ON_STACK = 4 << 10,
+    MOST_OF_LAST_COLUMNS = 4 << 10, /* bytes */
     PARTS_A_THREAD = 4, /* each takes its own, then those of others, for they do not begin at the same time */
 };
 
@@ -31,33 +32,41 @@ typedef struct {
     int64_t share;
 } stretch;
 
+/* How products from beyond L2 are computed: in the order of memory, which the hardware's prefetch may follow, or while
+ * the next ones are prefetched. */
+typedef enum { IN_ORDER, PREFETCH_L2, PREFETCH_L1, WAYS } way;
+
 /* Matrices of later products. */
 typedef struct {
     stretch a, b, c;
+    way way;
 } later;
 
-/* To L2: products of half a kilobyte to some hundred, whose lines were fetched to L1, took 1.06 times as long on a Zen 4
- * in the mean of 40 batches, and as long on a Xeon. Inlined, for GCC 12 leaves out a function whose only effect is
- * prefetches. */
-static inline __attribute__((always_inline)) void prefetch(stretch *x)
+/* Inlined, for GCC 12 leaves out a function whose only effect is prefetches. */
+static inline __attribute__((always_inline)) void prefetch(stretch *x, way way)
 {
     enum { CACHE_LINE = 64 };
     const char *stop = x->end - x->at < x->share ? x->end : x->at + x->share;
-    for (; x->at < stop; x->at += CACHE_LINE) __builtin_prefetch(x->at, 0, 2);
+    if (way == PREFETCH_L1) /* the level is a constant of the instruction */
+        for (; x->at < stop; x->at += CACHE_LINE) __builtin_prefetch(x->at, 0, 3);
+    else
+        for (; x->at < stop; x->at += CACHE_LINE) __builtin_prefetch(x->at, 0, 2);
 }
 
 static inline __attribute__((always_inline)) void prefetch_share(later *x)
 {
-    if (x) prefetch(&x->a), prefetch(&x->b), prefetch(&x->c);
+    if (x) prefetch(&x->a, x->way), prefetch(&x->b, x->way), prefetch(&x->c, x->way);
 }
 
 /* A part of a product: `count` products from `first` on, rows [row0, row1) of each. */
 typedef struct {
     const pysimd_kernel *kernel;
     const pysimd_product *product;
+    const pysimd_kernel *last; /* NULL, or of one more column than `product` has */
     int64_t first, count, row0, row1;
-    int64_t together; /* products that are computed while the next ones are prefetched; 0: none are */
-    int64_t segment;  /* products that are timed with such a prefetch, and without */
+    way way;
+    int64_t together; /* products that are computed while the next ones are prefetched; 0: there is one way, IN_ORDER */
+    int64_t segment;  /* products that are timed in each way */
     int64_t shares;   /* 0, or in how many shares: before an operand is staged, and before each call of the kernel */
     later *next;      /* what is prefetched in shares, or NULL */
     int direct;
@@ -343,9 +352,9 @@ static void multiply_direct(const work *w, const pysimd_call *s)
     pysimd_direct(w->kernel, &from_arrays, p->cs_b);
 }
 
-/* `count` products along the innermost dimension of the batch. */
-static void multiply_row(const work *w, int64_t count, const char *a, const char *b, char *c, int64_t bs_a,
-                         int64_t bs_b, int64_t bs_c)
+/* `count` products along the innermost dimension of the batch, without a last column of another kernel. */
+static void multiply_columns(const work *w, int64_t count, const char *a, const char *b, char *c, int64_t bs_a,
+                             int64_t bs_b, int64_t bs_c)
 {
     const pysimd_kernel *kernel = w->kernel;
     const pysimd_product *p = w->product;
@@ -372,7 +381,8 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
         multiply_direct(w, &s);
         return;
     }
-    if (kernel->form == GEMV && bs_a && !w->together && !in_l2(w, bytes_read(kernel, &s))) s.flags |= PYSIMD_AHEAD;
+    const int reads_ahead = kernel->form == GEMV && bs_a && w->way == IN_ORDER;
+    if (reads_ahead && !in_l2(w, bytes_read(kernel, &s))) s.flags |= PYSIMD_AHEAD;
     const staging g = staging_of(w, count);
     if (!g.bytes_a && !g.bytes_b) {
         tiles(w, &s);
@@ -406,6 +416,71 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
         }
         tiles(w, &s);
         s.c = (char *)s.c + s.batch * bs_c * size.c;
+    }
+}
+
+/* Copies `count` elements of `size` bytes, `step` bytes apart, to adjacent ones. */
+static void gather(int64_t count, int size, const char *from, int64_t step, char *to)
+{
+    for (int64_t i = 0; i < count; i++, from += step, to += size) {
+        if (size == 8)
+            memcpy(to, from, 8);
+        else if (size == 4)
+            memcpy(to, from, 4);
+        else
+            memcpy(to, from, 2);
+    }
+}
+
+/* The last column of `count` products, whose B has it at b, and C at c. */
+static void multiply_last_column(const work *w, int64_t count, const char *a, const char *b, char *c, int64_t bs_a,
+                                 int64_t bs_b, int64_t bs_c)
+{
+    _Alignas(64) char memory[MOST_OF_LAST_COLUMNS];
+    const pysimd_product *p = w->product;
+    const pysimd_sizes size = sizes_of(w->kernel, p);
+    const int64_t copies = bs_b ? count : 1;
+    for (int64_t i = 0; i < copies; i++)
+        gather(p->k, size.b, b + i * bs_b * size.b, p->rs_b * size.b, memory + i * p->k * size.b);
+    const pysimd_call s = {.batch = count,
+                           .m = w->row1 - w->row0,
+                           .n = 1,
+                           .k = p->k,
+                           .a = a + w->row0 * p->rs_a * size.a,
+                           .bs_a = bs_a,
+                           .rs_a = p->rs_a,
+                           .cs_a = p->cs_a,
+                           .b = memory,
+                           .bs_b = bs_b ? p->k : 0,
+                           .rs_b = 1,
+                           .c = c + w->row0 * p->rs_c * size.c,
+                           .bs_c = bs_c,
+                           .rs_c = p->rs_c,
+                           .cs_c = 1,
+                           .flags = p->flags};
+    w->last->batch(&s);
+}
+
+/* `count` products along the innermost dimension of the batch. Where the last column has another kernel, some products
+ * at a time, whose A is then in L1. */
+static void multiply_row(const work *w, int64_t count, const char *a, const char *b, char *c, int64_t bs_a,
+                         int64_t bs_b, int64_t bs_c)
+{
+    enum { IN_L1 = 12 << 10 };
+    if (!w->last) {
+        multiply_columns(w, count, a, b, c, bs_a, bs_b, bs_c);
+        return;
+    }
+    const pysimd_product *p = w->product;
+    const pysimd_sizes size = sizes_of(w->kernel, p);
+    const int64_t each = (p->m * p->k + p->k * p->n) * size.a + p->m * p->n * size.c;
+    const int64_t together = most(IN_L1 / each, 1);
+    for (int64_t i = 0, some; i < count; i += some) {
+        some = least(count - i, together);
+        const char *ai = a + i * bs_a * size.a, *bi = b + i * bs_b * size.b;
+        char *ci = c + i * bs_c * size.c;
+        multiply_columns(w, some, ai, bi, ci, bs_a, bs_b, bs_c);
+        multiply_last_column(w, some, ai, bi + p->n * p->cs_b * size.b, ci + p->n * size.c, bs_a, bs_b, bs_c);
     }
 }
 
@@ -461,18 +536,19 @@ static int64_t shares_of(const work *w, int64_t products, int by_columns)
 /* Whether products may be prefetched while others are computed: those from beyond L2. Tiles read and write rows at a
  * distance, and parts of lines, which the hardware's prefetch may follow badly: so the next products are prefetched
  * between the tiles of these, or before a single call. Whether that is faster depends on the machine, and on where the
- * operands come from, so both are timed (is_faster_ahead). On a Xeon with AMX, one thread, 64 x 28 x 50 double took 7.6
+ * operands come from, so all are timed (way_of). On a Xeon with AMX, one thread, 64 x 28 x 50 double took 7.6
  * microseconds without a prefetch and 4.3 with it (NumPy 5.8), 33 x 33 x 33 3.0 and 1.7 (2.2), 96 x 96 x 96 47 and 32
  * (42), float16 32 x 32 x 32 1.02 and 0.73; on a Zen 5, whose hardware does not follow parts of vectors, 16 x 16 x 16
  * bfloat16 243 ns from L3 and 83, 39 x 3 x 1 float from memory 92 and 24; on a Zen 4, whose hardware does, 7 x 7 x 7
- * float 1.9 times as long with a prefetch, 61 x 60 double by a row 1.7 times. All of the next products before the first tile was no
- * gain for 64 x 28 x 50 double, and took 1.1 times as long for the float16; so did 32 KiB of products at a time, 2 KiB
- * 1.0 to 1.2 times. Products in L2 took up to 1.25 times as long with a prefetch (24 x 24 x 24 bfloat16). An operand
- * that is broadcast is staged again for each share of the batch, which costs less than it gains (32 x 32 x 32 float16
- * with one B took 745 ns and takes 590). */
+ * float 1.9 times as long with a prefetch, and a row by 61 x 60 float 1.7 times. There a prefetch to L1 took 1.1 times
+ * as long as to L2 in the mean of 72 batches, on a Xeon 0.7 to 0.9 times. All of the next products before the first tile
+ * was no gain for 64 x 28 x 50 double, and took 1.1 times as long for the float16; so did 32 KiB of products at a time,
+ * 2 KiB 1.0 to 1.2 times. Products in L2 took up to 1.25 times as long with a prefetch (24 x 24 x 24 bfloat16). An
+ * operand that is broadcast is staged again for each share of the batch, which costs less than it gains (32 x 32 x 32
+ * float16 with one B took 745 ns and takes 590). */
 static void choose_prefetch(work *w, int threads)
 {
-    enum { TOGETHER = 8 << 10, SEGMENT = 64 << 10, LEAST_TOGETHER = 4, SEGMENTS = 16 };
+    enum { TOGETHER = 8 << 10, SEGMENT = 64 << 10, LEAST_TOGETHER = 4, SEGMENTS = 96 };
     const pysimd_kernel *kernel = w->kernel;
     const pysimd_product *p = w->product;
     if (p->ndim == 0 || w->count == 1) return;
@@ -506,7 +582,7 @@ static void multiply_ahead(const work *given, int64_t count, const pysimd_matric
         end = least(i + w.together, count);
         const int64_t stop = least(end + w.together, count);
         later next = {stretch_of(&row.a, end, stop, shares), stretch_of(&row.b, end, stop, shares),
-                      stretch_of(&row.c, end, stop, shares)};
+                      stretch_of(&row.c, end, stop, shares), w.way};
         if (w.shares)
             w.next = &next;
         else
@@ -516,23 +592,28 @@ static void multiply_ahead(const work *given, int64_t count, const pysimd_matric
     }
 }
 
-/* Nanoseconds that a product of a timed segment took, at best, without a prefetch and with it; segments so far. */
+/* Nanoseconds that a product took, in the best of the segments that were computed in a way; segments so far. */
 typedef struct {
-    double ns[2];
+    double ns[WAYS];
     int segments;
 } trial;
 
-/* Of segments without and with, twice each: the first one may wait for pages, or another program. */
-enum { SEGMENTS_TIMED = 4 };
+/* In turn, and more than once, for a segment may wait for pages, or for other programs. */
+enum { ROUNDS = 4, SEGMENTS_TIMED = ROUNDS * WAYS };
 
-static int is_faster_ahead(const trial *x)
+static way way_of(const trial *x)
 {
-    return x->segments < SEGMENTS_TIMED ? x->segments % 2 : x->ns[1] <= x->ns[0];
+    if (x->segments < SEGMENTS_TIMED) return (way)(x->segments % WAYS);
+    way best = PREFETCH_L2;
+    for (way i = 0; i < WAYS; i++)
+        if (x->ns[i] < x->ns[best]) best = i;
+    return best;
 }
 
-static void add_time(trial *x, int ahead, double ns)
+static void add_time(trial *x, double ns)
 {
-    if (x->segments < 2 || ns < x->ns[ahead]) x->ns[ahead] = ns;
+    const way tried = way_of(x);
+    if (x->segments < WAYS || ns < x->ns[tried]) x->ns[tried] = ns;
     x->segments++;
 }
 
@@ -550,23 +631,23 @@ static void run(const work *w)
     const pysimd_sizes size = sizes_of(w->kernel, p);
     const int last = p->ndim - 1;
     const int64_t inner = p->ndim ? p->shape[last] : 1;
-    work alone = *w;
-    alone.together = 0;
-    trial prefetch = {{0, 0}, w->count < SEGMENTS_TIMED * w->segment ? SEGMENTS_TIMED : 0};
+    work one_way = *w;
+    trial ways = {{0}, w->count < 2 * SEGMENTS_TIMED * w->segment ? SEGMENTS_TIMED : 0};
     for (int64_t at = w->first, end = w->first + w->count; at < end;) {
         const int64_t start = at % inner;
         int64_t count = end - at < inner - start ? end - at : inner - start;
         const int64_t bs_a = p->ndim ? p->batch_a[last] : 0, bs_b = p->ndim ? p->batch_b[last] : 0,
                       bs_c = p->ndim ? p->batch_c[last] : 0;
         const pysimd_matrices x = pysimd_matrices_at(p, size, at);
-        const int timed = w->together && prefetch.segments < SEGMENTS_TIMED, ahead = is_faster_ahead(&prefetch);
+        const int timed = w->together && ways.segments < SEGMENTS_TIMED;
+        one_way.way = w->together ? way_of(&ways) : IN_ORDER;
         if (timed) count = least(count, w->segment);
         const double before = timed ? now() : 0;
-        if (w->together && ahead)
-            multiply_ahead(w, count, &x, size);
+        if (one_way.way == IN_ORDER)
+            multiply_row(&one_way, count, x.a, x.b, x.c, bs_a, bs_b, bs_c);
         else
-            multiply_row(&alone, count, x.a, x.b, x.c, bs_a, bs_b, bs_c);
-        if (timed) add_time(&prefetch, ahead, (now() - before) / (double)count);
+            multiply_ahead(&one_way, count, &x, size);
+        if (timed) add_time(&ways, (now() - before) / (double)count);
         at += count;
     }
 #ifdef __SSE2__
@@ -630,6 +711,27 @@ static int is_shallow(const pysimd_kernel *kernel, const pysimd_product *p)
            pysimd_staged_bytes_a(kernel, p->m, p->k) <= MOST_STAGED;
 }
 
+/* Whether the last column is one more than fills vectors of 64 bytes, and a GEMV kernel computes it: a vector of which
+ * one lane is used takes as long as a full one. On a Zen 4 33 x 33 x 33 float took 1099 ns and takes 871 (NumPy 895),
+ * 60 x 60 x 33 3181 and 2388, 33 x 33 x 33 double 1703 and 1524, float16 1254 and 1041; but 17 x 17 x 17 double 1.05
+ * times as long as with three vectors, and 20 x 12 x 33 1.09 times. */
+static int leaves_last_column(const pysimd_kernel *kernel, const pysimd_product *p)
+{
+#ifdef __x86_64__
+    enum { VECTOR = 64, ROWS = 8, SOME_K = 12, SOME_K_OF_DOUBLE = 16, COLUMNS_OF_DOUBLE = 24 };
+    const pysimd_sizes size = pysimd_element_sizes[kernel->types];
+    const int64_t lanes = VECTOR / size.c;
+    if (!p->chosen || kernel->target != AVX512 || kernel->form != OUTER || p->flags != PYSIMD_ZERO) return 0;
+    if (p->n % lanes != 1 || p->n <= 16 || p->n > PYSIMD_SMALL_COLUMNS + 1) return 0;
+    if (kernel->types == F64 && (p->k < SOME_K_OF_DOUBLE || p->n <= COLUMNS_OF_DOUBLE)) return 0;
+    if (p->k < SOME_K || p->k * size.b > MOST_OF_LAST_COLUMNS) return 0;
+    return p->m >= ROWS && (p->cs_a == 1 || p->rs_a == 1);
+#else
+    (void)kernel, (void)p;
+    return 0;
+#endif
+}
+
 int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
 {
     int64_t batch = 1;
@@ -641,10 +743,17 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     if (strips || (!by_tiles && pysimd_gemm_takes(kernel, product->m, product->n, product->k)))
         return pysimd_gemm(kernel, product);
 
+    const pysimd_kernel *last = NULL;
+    pysimd_product others;
+    if (!direct && leaves_last_column(kernel, product)) {
+        others = *product, others.n--;
+        last = pysimd_choose((int)kernel->types, product->m, 1, product->k);
+        kernel = pysimd_choose((int)kernel->types, others.m, others.n, others.k), product = &others;
+    }
     const int asked = (int)least(most(product->threads, 1), PYSIMD_MAX_THREADS);
     int threads = pysimd_threads_at_hand(asked, product->woken, product->ns);
     division d = {.whole = {.kernel = kernel, .product = product, .count = batch, .row1 = product->m,
-                            .direct = direct}};
+                            .direct = direct, .last = last}};
     d.tile = tile_rows(kernel, product->m);
     const int64_t tiles_of_rows = (product->m + d.tile - 1) / d.tile;
     d.by_rows = batch < threads && batch < tiles_of_rows;

@@ -23,6 +23,7 @@ typedef struct {
     int ndim;
     int64_t shape[PYSIMD_MAX_DIMS], batch_a[PYSIMD_MAX_DIMS], batch_b[PYSIMD_MAX_DIMS], batch_c[PYSIMD_MAX_DIMS];
     int flags;
+    int chosen; /* the kernel is dispatch's choice, which may be that of several kernels for several columns */
     int threads, woken; /* of pysimd_run; less than 1 and more than PYSIMD_MAX_THREADS are allowed */
     double ns;          /* of pysimd_run */
     double alpha, beta;

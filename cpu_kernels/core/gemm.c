@@ -431,8 +431,9 @@ static inline __attribute__((always_inline)) void prefetch(const char *c, int64_
 /* A block of A times one of B, both as the kernel reads them: rows of C from c on. A call of the kernel computes a row
  * of whole micro-tiles (a column of them if the plan is tall): C is written along its rows, and the micro-panel of A
  * stays in L1. A last tile that is narrower follows those of its rows: after all rows of the block, 877,000 x 7 x 56
- * int8 took 1.7 times as long (Xeon), since each line of C was written in two pieces, far apart. With tile registers each is written to C while the next is multiplied (tdp.h), unless C is scaled.
- * `last`: no call follows that may use the registers as they are. */
+ * int8 took 1.7 times as long (Xeon), since each line of C was written in two pieces, far apart. With tile registers
+ * each is written to C while the next is multiplied (tdp.h), unless C is scaled. `last`: no call follows that may use
+ * the registers as they are. */
 static void micro_tiles(const plan *p, int64_t rows, const pysimd_staged *a, int64_t columns, const char *b, char *c,
                         k_block k, pysimd_shape *before, int last)
 {

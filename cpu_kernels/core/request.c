@@ -295,6 +295,7 @@ void pysimd_fill_product(plan *p, const pysimd_kernel *kernel, int flags, double
     q->c = p->out.data, q->rs_c = p->out.rs / p->out.size, q->cs_c = 1;
     merge_batch(p);
     q->flags = flags | (flags & PYSIMD_ZERO && can_stream(p, kernel, stream_bytes) ? PYSIMD_STREAM : 0);
+    q->chosen = 0;
     q->threads = q->woken = 1;
     q->ns = 0;
     q->interrupted = NULL;

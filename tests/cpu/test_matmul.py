@@ -316,6 +316,31 @@ def test_products_from_beyond_l2_have_the_same_bits(types, layout, m, k, n, rng)
         assert result.tobytes() == result[:5].tobytes() * times
 
 
+LAST_COLUMNS = [(8, 12, 17), (9, 16, 25), (33, 33, 33), (20, 16, 41), (14, 100, 49), (31, 40, 65), (12, 300, 17)]
+"""m, k, n with one column more than vectors of 64 bytes have, which has a kernel of its own."""
+
+
+@pytest.mark.parametrize("layout", ["plain", "A.mT", "B.mT", "one A", "one B", "padded rows", "every other matrix"])
+@pytest.mark.parametrize(("m", "k", "n"), few(LAST_COLUMNS, 3))
+def test_the_last_of_many_columns(types, layout, m, k, n, rng):
+    """Of every product of a batch, from strided arrays, on any number of threads, and into a part of a larger array."""
+    a, b = pair(rng, types, (7, m, k), (7, k, n))
+    a, b = a[:1] if layout == "one A" else a, b[:1] if layout == "one B" else b
+    x = np.ascontiguousarray(a.swapaxes(1, 2)).swapaxes(1, 2) if layout == "A.mT" else spread(a, layout)
+    y = np.ascontiguousarray(b.swapaxes(1, 2)).swapaxes(1, 2) if layout == "B.mT" else spread(b, layout)
+    found = pysimd.matmul(x, y, **named(types))
+    check(found, types, a, b)
+    room = np.full((7, m + 2, n + 5), 99, found.dtype)
+    for threads in (1, 3):
+        out = room[:, 1:-1, 2:-3]
+        out[...] = -1
+        assert pysimd.matmul(x, y, out=out, threads=threads, **named(types)) is out
+        assert out.tobytes() == found.tobytes()
+        out[...] = 99
+        assert (room == 99).all()
+    assert pysimd.matmul(x[-1], y[-1], **named(types)).tobytes() == found[-1].tobytes()
+
+
 def spread(x, layout: str):
     """The same values with rows, or matrices, at other distances in memory."""
     if layout == "padded rows":
