@@ -439,30 +439,32 @@ static void multiply_last_column(const work *w, int64_t count, const char *a, co
     _Alignas(64) char memory[MOST_OF_LAST_COLUMNS];
     const pysimd_product *p = w->product;
     const pysimd_sizes size = sizes_of(w->kernel, p);
-    const int64_t copies = bs_b ? count : 1;
-    for (int64_t i = 0; i < copies; i++)
-        gather(p->k, size.b, b + i * bs_b * size.b, p->rs_b * size.b, memory + i * p->k * size.b);
-    const pysimd_call s = {.batch = count,
-                           .m = w->row1 - w->row0,
-                           .n = 1,
-                           .k = p->k,
-                           .a = a + w->row0 * p->rs_a * size.a,
-                           .bs_a = bs_a,
-                           .rs_a = p->rs_a,
-                           .cs_a = p->cs_a,
-                           .b = memory,
-                           .bs_b = bs_b ? p->k : 0,
-                           .rs_b = 1,
-                           .c = c + w->row0 * p->rs_c * size.c,
-                           .bs_c = bs_c,
-                           .rs_c = p->rs_c,
-                           .cs_c = 1,
-                           .flags = p->flags};
-    w->last->batch(&s);
+    const int64_t fit = bs_b ? MOST_OF_LAST_COLUMNS / (p->k * size.b) : count;
+    pysimd_call s = {.m = w->row1 - w->row0,
+                     .n = 1,
+                     .k = p->k,
+                     .bs_a = bs_a,
+                     .rs_a = p->rs_a,
+                     .cs_a = p->cs_a,
+                     .b = memory,
+                     .bs_b = bs_b ? p->k : 0,
+                     .rs_b = 1,
+                     .bs_c = bs_c,
+                     .rs_c = p->rs_c,
+                     .cs_c = 1,
+                     .flags = p->flags};
+    for (int64_t i = 0; i < count; i += fit) {
+        s.batch = least(count - i, fit);
+        for (int64_t q = 0; q < (bs_b ? s.batch : 1); q++)
+            gather(p->k, size.b, b + (i + q) * bs_b * size.b, p->rs_b * size.b, memory + q * p->k * size.b);
+        s.a = a + (i * bs_a + w->row0 * p->rs_a) * size.a;
+        s.c = c + (i * bs_c + w->row0 * p->rs_c) * size.c;
+        w->last->batch(&s);
+    }
 }
 
 /* `count` products along the innermost dimension of the batch. Where the last column has another kernel, some products
- * at a time, whose A is then in L1. */
+ * at a time, whose A is then in L1; in L2, where they have an operand in common, which is staged for each of these. */
 static void multiply_row(const work *w, int64_t count, const char *a, const char *b, char *c, int64_t bs_a,
                          int64_t bs_b, int64_t bs_c)
 {
@@ -474,7 +476,7 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
     const pysimd_product *p = w->product;
     const pysimd_sizes size = sizes_of(w->kernel, p);
     const int64_t each = (p->m * p->k + p->k * p->n) * size.a + p->m * p->n * size.c;
-    const int64_t together = most(IN_L1 / each, 1);
+    const int64_t together = most((bs_a && bs_b ? IN_L1 : pysimd_caches().l2 / 2) / each, 1);
     for (int64_t i = 0, some; i < count; i += some) {
         some = least(count - i, together);
         const char *ai = a + i * bs_a * size.a, *bi = b + i * bs_b * size.b;
