@@ -224,13 +224,21 @@ static int widens_by_avx512(const pysimd_kernel *kernel)
 #endif
 }
 
+/* Columns of B that are staged: where values are only widened, a last column with the others, since whole rows of a
+ * dense B are one piece of memory. */
+static int64_t staged_columns(const work *w)
+{
+    return w->product->n + (w->last && w->kernel->panel == WIDE);
+}
+
 static staging staging_of(const work *w, int64_t batch)
 {
     enum { IN_L1 = 16 << 10 };
     const pysimd_product *p = w->product;
     staging s = {.products = batch};
     if (!pysimd_reads_a(w->kernel, p->k, p->rs_a, p->cs_a)) s.bytes_a = pysimd_staged_bytes_a(w->kernel, p->m, p->k);
-    if (!pysimd_reads_b(w->kernel, p->rs_b, p->cs_b)) s.bytes_b = pysimd_staged_bytes_b(w->kernel, p->k, p->n);
+    if (!pysimd_reads_b(w->kernel, p->rs_b, p->cs_b))
+        s.bytes_b = pysimd_staged_bytes_b(w->kernel, p->k, staged_columns(w));
     const int64_t larger = s.bytes_a > s.bytes_b ? s.bytes_a : s.bytes_b;
     if (larger == 0) return s;
     const int64_t in_l1 = widens_by_avx512(w->kernel) ? IN_L1 / 2 : IN_L1;
@@ -389,7 +397,8 @@ static void multiply_columns(const work *w, int64_t count, const char *a, const 
         return;
     }
     pysimd_operand from_a = {.rows = m, .cols = p->k, .from = s.a, .bs = bs_a, .rs = p->rs_a, .cs = p->cs_a};
-    pysimd_operand from_b = {.rows = p->k, .cols = p->n, .from = b, .bs = bs_b, .rs = p->rs_b, .cs = p->cs_b};
+    pysimd_operand from_b = {.rows = p->k, .cols = staged_columns(w), .from = b, .bs = bs_b, .rs = p->rs_b,
+                             .cs = p->cs_b};
     if (packs_tiles_of_b(w, &g, bs_b || count == 1)) {
         tiles_of_packed_columns(w, &s, &from_b, w->scratch);
         return;
@@ -543,11 +552,11 @@ static int64_t shares_of(const work *w, int64_t products, int by_columns)
  * (42), float16 32 x 32 x 32 1.02 and 0.73; on a Zen 5, whose hardware does not follow parts of vectors, 16 x 16 x 16
  * bfloat16 243 ns from L3 and 83, 39 x 3 x 1 float from memory 92 and 24; on a Zen 4, whose hardware does, 7 x 7 x 7
  * float 1.9 times as long with a prefetch, and a row by 61 x 60 float 1.7 times. There a prefetch to L1 took 1.1 times
- * as long as to L2 in the mean of 72 batches, on a Xeon 0.7 to 0.9 times. All of the next products before the first tile
- * was no gain for 64 x 28 x 50 double, and took 1.1 times as long for the float16; so did 32 KiB of products at a time,
- * 2 KiB 1.0 to 1.2 times. Products in L2 took up to 1.25 times as long with a prefetch (24 x 24 x 24 bfloat16). An
- * operand that is broadcast is staged again for each share of the batch, which costs less than it gains (32 x 32 x 32
- * float16 with one B took 745 ns and takes 590). */
+ * as long as to L2 in the mean of 72 batches, on a Xeon 0.7 to 0.9 times. All of the next products before the first
+ * tile was no gain for 64 x 28 x 50 double, and took 1.1 times as long for the float16; so did 32 KiB of products at a
+ * time, 2 KiB 1.0 to 1.2 times. Products in L2 took up to 1.25 times as long with a prefetch (24 x 24 x 24 bfloat16).
+ * An operand that is broadcast is staged again for each share of the batch, which costs less than it gains (32 x 32 x
+ * 32 float16 with one B took 745 ns and takes 590). */
 static void choose_prefetch(work *w, int threads)
 {
     enum { TOGETHER = 8 << 10, SEGMENT = 64 << 10, LEAST_TOGETHER = 4, SEGMENTS = 96 };
@@ -716,16 +725,17 @@ static int is_shallow(const pysimd_kernel *kernel, const pysimd_product *p)
 /* Whether the last column is one more than fills vectors of 64 bytes, and a GEMV kernel computes it: a vector of which
  * one lane is used takes as long as a full one. On a Zen 4 33 x 33 x 33 float took 1099 ns and takes 871 (NumPy 895),
  * 60 x 60 x 33 3181 and 2388, 33 x 33 x 33 double 1703 and 1524, float16 1254 and 1041; but 17 x 17 x 17 double 1.05
- * times as long as with three vectors, and 20 x 12 x 33 1.09 times. */
+ * times as long as with three vectors, 20 x 12 x 33 1.09 times, and 20 x 17 x 49 float16 1.1 times. */
 static int leaves_last_column(const pysimd_kernel *kernel, const pysimd_product *p)
 {
 #ifdef __x86_64__
-    enum { VECTOR = 64, ROWS = 8, SOME_K = 12, SOME_K_OF_DOUBLE = 16, COLUMNS_OF_DOUBLE = 24 };
+    enum { VECTOR = 64, ROWS = 8, SOME_K = 12, SOME_K_OF_DOUBLE = 16, COLUMNS_OF_DOUBLE = 24, SOME_K_WIDENED = 24 };
     const pysimd_sizes size = pysimd_element_sizes[kernel->types];
     const int64_t lanes = VECTOR / size.c;
     if (!p->chosen || kernel->target != AVX512 || kernel->form != OUTER || p->flags != PYSIMD_ZERO) return 0;
     if (p->n % lanes != 1 || p->n <= 16 || p->n > PYSIMD_SMALL_COLUMNS + 1) return 0;
     if (kernel->types == F64 && (p->k < SOME_K_OF_DOUBLE || p->n <= COLUMNS_OF_DOUBLE)) return 0;
+    if (kernel->panel == WIDE && p->k < SOME_K_WIDENED) return 0;
     if (p->k < SOME_K || p->k * size.b > MOST_OF_LAST_COLUMNS) return 0;
     return p->m >= ROWS && (p->cs_a == 1 || p->rs_a == 1);
 #else
