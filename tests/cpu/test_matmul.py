@@ -293,7 +293,7 @@ def test_products_from_beyond_l3_have_the_same_bits(types, m, k, n, rng):
         assert (result.view(np.uint8) == alone.view(np.uint8)).all()
 
 
-@pytest.mark.parametrize("layout", ["plain", "A.mT", "B.mT", "one A", "one B", "every other matrix"])
+@pytest.mark.parametrize("layout", ["plain", "A.mT", "B.mT", "one A", "one B", "every other matrix", "rows of five"])
 @pytest.mark.parametrize(("m", "k", "n"), [(33, 33, 33), (17, 9, 40), (8, 45, 6), (53, 27, 3), (5, 31, 7)])
 def test_products_from_beyond_l2_have_the_same_bits(types, layout, m, k, n, rng):
     """The next ones are prefetched between the tiles of these."""
@@ -305,6 +305,11 @@ def test_products_from_beyond_l2_have_the_same_bits(types, layout, m, k, n, rng)
     many = [np.ascontiguousarray(np.broadcast_to(x, (times, *x.shape))).reshape(-1, *x.shape[1:]) for x in (a, b)]
     if layout == "every other matrix":
         many = [np.repeat(x, 2, axis=0)[::2] for x in many]
+    if layout == "rows of five":
+        rows = [x.reshape(times, 5, *x.shape[1:]) for x in many]
+        spaced = [np.concatenate([x, np.full_like(x[:, :1], 99)], axis=1)[:, :5] for x in rows]
+        assert pysimd.matmul(*spaced, threads=1, **named(types)).tobytes() == alone.tobytes() * times
+        return
     x, y = (z[:1] if one else z for z, one in zip(many, (layout == "one A", layout == "one B"), strict=True))
     x = np.ascontiguousarray(x.swapaxes(1, 2)).swapaxes(1, 2) if layout == "A.mT" else x
     y = np.ascontiguousarray(y.swapaxes(1, 2)).swapaxes(1, 2) if layout == "B.mT" else y
@@ -338,7 +343,19 @@ def test_the_last_of_many_columns(types, layout, m, k, n, rng):
         assert out.tobytes() == found.tobytes()
         out[...] = 99
         assert (room == 99).all()
-    assert pysimd.matmul(x[-1], y[-1], **named(types)).tobytes() == found[-1].tobytes()
+    for threads in (1, 2, 3):
+        assert pysimd.matmul(x[-1], y[-1], threads=threads, **named(types)).tobytes() == found[-1].tobytes()
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [k for k in pysimd.kernels("cpu", form="outer", available=True) if k.target == "avx512"],
+    ids=lambda k: k.name,
+)
+def test_a_named_kernel_computes_the_last_column_too(kernel, rng):
+    a, b = pair(rng, kernel.types, (20, 40), (40, 34))
+    wider = pysimd.matmul(a, b, kernel=kernel)
+    assert pysimd.matmul(a, b[:, :33], kernel=kernel).tobytes() == wider[:, :33].tobytes()
 
 
 def spread(x, layout: str):
