@@ -47,17 +47,19 @@ int pysimd_threads_for(double ns, double thread_ns, int most)
     return worth >= most ? most : worth < 2 ? 1 : (int)worth;
 }
 
-/* Awake threads begin at once, so that further ones are worth less work than the second. On a few cores, where there is
- * only one more or two, two threads took 0.65 to 1.0 times as long as one for 18 to 30 microseconds of work (Xeon). All
- * cores are used for long work only: where one of them runs another thread, all others wait for that part of the
+/* Awake threads begin at once, so that further ones are worth less work than the second. Where there is only one more
+ * core or two, something else often has it, such as a thread of another library that spins: 700 products that took 6
+ * to 80 microseconds, in turn with NumPy's on two cores, were 1.09 times as fast in the mean with a limit of 64
+ * microseconds as with one of 16, the slowest against NumPy 0.57 and 0.41; with limits of 48, 96 and 128 1.07, 1.06
+ * and 1.05 times (Xeon with AMX). Alone, two threads took 0.6 to 0.9 times as long as one for 16 to 40 microseconds.
+ * All cores are used for long work only: where one of them runs another thread, all others wait for that part of the
  * product. Ten float products of 128 x 128 x 128 took 87 microseconds on 8 of the 16 cores of a Xeon, and 202 on all;
  * doubles 163 and 227. */
 int pysimd_threads_awake(double ns, double thread_ns, int cores)
 {
-    enum { FEW_CORES = 3 };
-    if (ns < (cores > FEW_CORES ? 2 : 1) * thread_ns) return 1;
-    if (cores <= FEW_CORES && ns < 2 * thread_ns) return cores > 1 ? 2 : 1;
-    const int some = pysimd_threads_for(ns, thread_ns / 4, cores > 3 ? cores / 2 : cores);
+    enum { FEW_CORES = 3, SECOND = 2, SECOND_OF_FEW = 4 };
+    if (ns < (cores > FEW_CORES ? SECOND : SECOND_OF_FEW) * thread_ns) return 1;
+    const int some = pysimd_threads_for(ns, thread_ns / 4, cores > FEW_CORES ? cores / 2 : cores);
     const int all = pysimd_threads_for(ns, thread_ns * 8, cores);
     return some > all ? some : all;
 }

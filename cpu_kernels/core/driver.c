@@ -696,7 +696,7 @@ static void run_part(void *context, int thread, int64_t phase, int64_t part)
     w.scratch += thread * d->scratch_bytes;
     if (d->by_rows) {
         w.row0 = first * d->tile;
-        if ((first + count) * d->tile < w.row1) w.row1 = (first + count) * d->tile;
+        if (first + count < d->units) w.row1 = (first + count) * d->tile;
     } else {
         w.first = first, w.count = count;
     }
@@ -768,8 +768,9 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     int threads = pysimd_threads_at_hand(asked, product->woken, product->ns);
     division d = {.whole = {.kernel = kernel, .product = product, .count = batch, .row1 = product->m,
                             .direct = direct, .last = last}};
-    d.tile = tile_rows(kernel, product->m);
-    const int64_t tiles_of_rows = (product->m + d.tile - 1) / d.tile;
+    /* Of a matrix times a vector no part has fewer rows than a register, which are added in another order. */
+    d.tile = kernel->form == GEMV ? kernel->mr : tile_rows(kernel, product->m);
+    const int64_t tiles_of_rows = kernel->form == GEMV ? most(product->m / d.tile, 1) : quotient(product->m, d.tile);
     d.by_rows = batch < threads && batch < tiles_of_rows;
     d.units = d.by_rows ? tiles_of_rows : batch;
     if (d.units < threads) threads = (int)d.units;

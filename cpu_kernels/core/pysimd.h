@@ -108,6 +108,7 @@ typedef struct {
     int dispatch_long_k; /* GEMV: the least k of products of few rows; 0: none but of one row */
     int dispatch_few_rows, dispatch_few_columns, dispatch_dots; /* most rows, columns, or either; see kernels.inc */
     int dispatch_dots_k; /* least k of dot products, for each of more rows and columns than PYSIMD_GEMV_COLUMNS */
+    int dispatch_by_columns; /* GEMV: fewest rows of a transposed A, or columns of a B by rows; 0: no such products */
     pysimd_target not_with; /* matmul does not take it where the processor is of this target too; 0: it does */
     int dispatch_whole;        /* 1: of one row of tiles, or whole tiles; others go to the kernel for more columns */
     int dispatch_transposed_k; /* most k of few columns of a transposed A, for more columns than this; see kernels.inc */

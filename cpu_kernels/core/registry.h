@@ -97,10 +97,19 @@ static inline int pysimd_is_long(int64_t m, int64_t n, int64_t k)
     return k >= LEAST_K && few > 1 && few <= FEW && (double)m * (double)n * (double)k >= LEAST_MACS;
 }
 
+/* Whether a matrix is multiplied by up to PYSIMD_GEMV_COLUMNS vectors, and has so many elements, in such an order,
+ * that a kernel with one chain an element may compute it (.dispatch_by_columns). */
+static inline int pysimd_is_of_vectors(int64_t m, int64_t n, int64_t k)
+{
+    enum { LEAST_ROWS = 2, LEAST_ROWS_OF_SOME = 32 };
+    const int64_t few = m < n ? m : n, many = m < n ? n : m;
+    return few <= PYSIMD_GEMV_COLUMNS && k > 1 && many >= (few == 1 ? LEAST_ROWS : LEAST_ROWS_OF_SOME);
+}
+
 /* Whether the order of operands can matter: no small product is looked at any further. */
 static inline int pysimd_looks_at_order(int64_t m, int64_t n, int64_t k)
 {
-    return pysimd_is_long(m, n, k) || pysimd_is_few_columns(m, n, k);
+    return pysimd_is_long(m, n, k) || pysimd_is_few_columns(m, n, k) || pysimd_is_of_vectors(m, n, k);
 }
 
 /* The same of operands in this order: products of few rows or columns are computed in the order in which the large

@@ -7,7 +7,8 @@
  *
  * Element i has V(lanes)/V(depth) accumulators. Accumulator l adds the terms p = l modulo their number, p ascending
  * (integers: V(depth) adjacent terms at a time); in the end accumulators l and l + half are added, and so on. A is read
- * in one of two orders that compute just this, so the bits do not depend on the order in which A is stored:
+ * in one of two orders that compute just this, so the bits do not depend on the order in which A is stored, unless the
+ * kernel file sets ONE_CHAIN: then A by columns is read by gemv_chain.h, which is faster.
  *
  *   rows      cs_a = 1: a vector is loaded from each of eight rows of A and multiplied by a vector of x. The lanes of a
  *             register are the accumulators of one element; eight registers are added by transposition.
@@ -680,6 +681,10 @@ INLINE void PASTE(VEC, by_columns_of_columns)(const int N, int64_t m, int64_t k,
     }
 }
 
+#ifdef ONE_CHAIN
+#include "gemv_chain.h"
+#endif
+
 /* How far a load of product i may reach: to the end of the array where its elements are adjacent, so that the first
  * elements of a vector are loaded without a look at their number; else NULL. */
 INLINE const V(elem_a) *PASTE(VEC, end_of)(const pysimd_call *s, const V(elem_a) *a, int64_t i)
@@ -730,9 +735,14 @@ NOINLINE void PASTE(VEC, products)(const pysimd_call *s)
     }
     const int by_columns = s->cs_a != 1 || (s->k == 1 && s->rs_a == 1), prefetches = s->flags & PYSIMD_AHEAD;
     for (int64_t i = 0; i < s->batch; i++, a += s->bs_a, x += s->bs_b, c += s->bs_c)
-        if (by_columns)
-            PASTE(VEC, by_columns)(s->m, s->k, a, s->cs_a, PASTE(VEC, end_of)(s, a, i), x, c, s->rs_c, s->flags,
-                                   prefetches && i + 1 < s->batch ? (const char *)(a + s->bs_a) : NULL);
+        if (by_columns) {
+            const char *ahead = prefetches && i + 1 < s->batch ? (const char *)(a + s->bs_a) : NULL;
+#ifdef ONE_CHAIN
+            PASTE(VEC, by_columns_in_chains)(1, s->m, s->k, a, s->cs_a, x, 0, c, s->rs_c, 1, s->flags, ahead);
+#else
+            PASTE(VEC, by_columns)(s->m, s->k, a, s->cs_a, PASTE(VEC, end_of)(s, a, i), x, c, s->rs_c, s->flags, ahead);
+#endif
+        }
         else
             PASTE(VEC, by_rows)(s->m, s->k, a, s->rs_a, PASTE(VEC, end_of)(s, a, i), x, c, s->rs_c, s->flags);
 }
@@ -754,7 +764,12 @@ INLINE void PASTE(VEC, products_of_columns)(const int N, const pysimd_call *s)
     }
     for (int64_t i = 0; i < s->batch; i++, a += s->bs_a, x += s->bs_b, c += s->bs_c)
         if (by_columns)
+#ifdef ONE_CHAIN
+            PASTE(VEC, by_columns_in_chains)(N, s->m, s->k, a, s->cs_a, x, s->rs_b, c, s->rs_c, s->cs_c, s->flags,
+                                             NULL);
+#else
             PASTE(VEC, by_columns_of_columns)(N, s->m, s->k, a, s->cs_a, x, s->rs_b, c, s->rs_c, s->cs_c, s->flags);
+#endif
         else
             PASTE(VEC, by_rows_of_columns)(N, s->m, s->k, a, s->rs_a, PASTE(VEC, end_of)(s, a, i), x, s->rs_b, c,
                                            s->rs_c, s->cs_c, s->flags);

@@ -7,15 +7,17 @@
  * ratio     16*1 / (16+1) = 0.94 multiply-adds per element loaded; inner product 0.50;
  *           16 / 17 = 0.94 multiply-add instructions per load instruction
  * bound     the loads: each element of A is used once
- * rounding  one fma per term into accumulator p modulo 16, p ascending; these added as a tree, l and
- *           l + half; then one add into C
+ * rounding  A by rows: one fma per term into accumulator p modulo 16, p ascending; these added as a tree, l
+ *           and l + half; then one add into C. By columns: one fma per term, p ascending, then one add into C; fewer
+ *           than 16 rows of a dense A and K from 32 on: by lanes (templates/gemv_chain.h)
  * needs     AVX-512 F BW DQ VL
- * idea      the bits do not depend on the order in which A is stored: see templates/gemv.h
+ * idea      both orders of A are read in the order of memory: see templates/gemv.h
  */
 #include "vec_avx512_gemv.h"
 
 #define KERNEL avx512_f32_gemv_16x1
 #define VEC f32x16
 #define DOTS 24
+#define ONE_CHAIN
 #define ROWS_AT_A_TIME 16
 #include "../templates/gemv.h"

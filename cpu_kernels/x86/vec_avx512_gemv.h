@@ -87,10 +87,23 @@ INLINE void interleave_ps(const __m512 *v, float *to)
         return VEC_##_broadcast(p);                                                                                    \
     }
 
+/* Lane i of the result is lane `of[i]` of a vector. */
+#define PERMUTED_PS(VEC_)                                                                                              \
+    typedef __m512i VEC_##_index;                                                                                      \
+    INLINE __m512i VEC_##_index_of(const uint8_t *of)                                                                  \
+    {                                                                                                                  \
+        return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)of));                                             \
+    }                                                                                                                  \
+    INLINE __m512 VEC_##_permuted(__m512 v, __m512i index) { return _mm512_permutexvar_ps(index, v); }
+
 GEMV_FLOATS(f32x16, float, 16)
+PERMUTED_PS(f32x16)
 INLINE __m512 f32x16_reduce_rows(const __m512 *acc) { return sums_of_rows_ps(acc); }
 INLINE void f32x16_interleave(const __m512 *v, float *to) { interleave_ps(v, to); }
 GEMV_FLOATS(f64x8, double, 8)
+typedef __m512i f64x8_index;
+INLINE __m512i f64x8_index_of(const uint8_t *of) { return _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)of)); }
+INLINE __m512d f64x8_permuted(__m512d v, __m512i index) { return _mm512_permutexvar_pd(index, v); }
 INLINE __m512d f64x8_reduce_rows(const __m512d *acc) { return sums_of_rows_pd(acc); }
 INLINE void f64x8_interleave(const __m512d *v, double *to) { interleave_pd(v, to); }
 
@@ -144,4 +157,6 @@ INLINE void f64x8_interleave(const __m512d *v, double *to) { interleave_pd(v, to
 
 INLINE __m512 widened_bf16(__m256i v) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16)); }
 GEMV_HALVES(bf16x16, widened_bf16)
+PERMUTED_PS(bf16x16)
 GEMV_HALVES(f16x16, _mm512_cvtph_ps)
+PERMUTED_PS(f16x16)

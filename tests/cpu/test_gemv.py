@@ -6,7 +6,7 @@ import layouts
 import numpy as np
 import pytest
 from cases import QUICK, few
-from reference import check, check_factors, pair, random_result
+from reference import adds_in_chains, check, check_factors, pair, random_result
 
 import pysimd
 from pysimd import dtypes
@@ -18,33 +18,61 @@ SIZES = few([1, 2, 3, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 33, 65], 5)
 LENGTHS = few([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 33, 64, 100], 5)
 
 
+CHAINED = {k.types for k in pysimd.kernels("cpu", available=True) if adds_in_chains(k)}
+"""Types of which a kernel adds the terms in another order where the columns of A, or rows of B, are adjacent elements:
+the other kernels have the same bits for every order."""
+
+
 @pytest.fixture(params=TYPES)
 def types(request):
     return request.param
 
 
+def order(types, matrix):
+    """What the bits of a product by a vector may depend on, of the matrix: which elements are adjacent, and whether
+    they all are."""
+    if types not in CHAINED:
+        return None
+    *_, rows, columns = matrix.shape
+    sizes = zip(matrix.shape, matrix.strides, strict=True)
+    steps = [step // matrix.itemsize if size > 1 else 0 for size, step in sizes]
+    if steps[-1] == 1 or steps[-2] == 1:
+        return steps[-2:].index(1), steps[-2:] in ([columns, 1], [1, rows])
+    return None, None
+
+
 @pytest.mark.parametrize("form", ["A @ v", "v @ B"])
 def test_every_length_and_order(types, form, rng):
-    """The bits are those of contiguous operands, whatever the strides, at every place of a batch."""
+    """The bits are those of contiguous operands in the same order, whatever the strides, at every place of a batch."""
     for size, k in itertools.product(SIZES, LENGTHS):
         m, n = (size, 1) if form == "A @ v" else (1, size)
         a, b = pair(rng, types, (3, m, k), (3, k, n))
-        expected = pysimd.matmul(a, b)
-        check(expected, types, a, b)
+        expected = {}
         for of_a, of_b in itertools.product(LAYOUTS, repeat=2):
-            result = pysimd.matmul(of_a(a), of_b(b))
-            assert result.tobytes() == expected.tobytes(), (size, k, of_a.__name__, of_b.__name__)
-        for i in range(3):
-            assert pysimd.matmul(a[i], b[i]).tobytes() == expected[i].tobytes()
+            x, y = of_a(a), of_b(b)
+            result = pysimd.matmul(x, y)
+            first = expected.setdefault(order(types, x if n == 1 else y), result)
+            assert result.tobytes() == first.tobytes(), (size, k, of_a.__name__, of_b.__name__)
+            for i in range(3):
+                assert pysimd.matmul(x[i], y[i]).tobytes() == result[i].tobytes()
+        for result in expected.values():
+            check(result, types, a, b)
 
 
 @pytest.mark.parametrize("size", few([300, 1030, 4097], 2))
 def test_more_elements_than_accumulators_in_memory(types, size, rng):
     for k in (5, 16, 37):
         a, b = pair(rng, types, (2, 1, k), (2, k, size))
-        result = pysimd.matmul(a, b)
-        check(result, types, a, b)
-        assert pysimd.matmul(a, layouts.transposed(b)).tobytes() == result.tobytes()
+        check_both_orders(types, a, b)
+
+
+def check_both_orders(types, a, b):
+    """A row times a matrix by rows, and by columns, whose bits are the same unless one is added in chains."""
+    result, other = pysimd.matmul(a, b), pysimd.matmul(a, layouts.transposed(b))
+    check(result, types, a, b)
+    check(other, types, a, b)
+    assert types in CHAINED or other.tobytes() == result.tobytes()
+    return result
 
 
 def test_vectors_of_numpy(types, rng):
@@ -73,14 +101,18 @@ def check_each_column(kernel, n, rng):
     kind, types = kernel.c_dtype, kernel.types
     shapes = itertools.product((1, 2, 3, 4, 5, 9), (0, 1, 7, 8, 15, 16, 17, 33))
     for m, k in (*shapes, *itertools.product((12, 16, 21, 40), (13, 64, 150))):
+        if m < n and adds_in_chains(kernel):
+            continue  # rows of B, in chains if they are adjacent elements
         a, b = pair(rng, types, (3, m, k), (3, k, n))
-        alone = [pysimd.matmul(a, np.ascontiguousarray(b[..., j : j + 1]), kernel=kernel) for j in range(n)]
-        expected = np.concatenate(alone, -1)
-        check(expected, types, a, b)
-        for of_a, of_b, of_out in itertools.product(LAYOUTS, LAYOUTS[:2], (layouts.contiguous, layouts.padded_rows)):
-            out = of_out(random_result(rng, kind, (3, m, n)))
-            pysimd.matmul(of_a(a), of_b(b), out=out, kernel=kernel)
-            assert out.tobytes() == expected.tobytes(), (m, k, of_a.__name__, of_b.__name__, of_out.__name__)
+        for of_a in LAYOUTS:
+            x = of_a(a)
+            alone = [pysimd.matmul(x, np.ascontiguousarray(b[..., j : j + 1]), kernel=kernel) for j in range(n)]
+            expected = np.concatenate(alone, -1)
+            check(expected, types, a, b)
+            for of_b, of_out in itertools.product(LAYOUTS[:2], (layouts.contiguous, layouts.padded_rows)):
+                out = of_out(random_result(rng, kind, (3, m, n)))
+                pysimd.matmul(x, of_b(b), out=out, kernel=kernel)
+                assert out.tobytes() == expected.tobytes(), (m, k, of_a.__name__, of_b.__name__, of_out.__name__)
         c = random_result(rng, kind, (3, m, n))
         out = layouts.padded_rows(c)
         pysimd.gemm(a, b, out, beta=1, out=out, kernel=kernel)
@@ -226,7 +258,8 @@ def test_columns_of_a_into_any_rows_of_c(types, of_out, rng):
     kind = dtypes.dtype_of(dtypes.FAMILIES[types].c)
     for m, k in itertools.product((8, 9, 16, 19, 24, 29, 33, 53), (1, 6, 17)):
         a, b = pair(rng, types, (2, m, k), (2, k, 1))
-        expected = pysimd.matmul(a, b)
+        expected = pysimd.matmul(layouts.transposed(a), b)
+        check(expected, types, a, b)
         out = of_out(random_result(rng, kind, (2, m, 1)))
         pysimd.matmul(layouts.transposed(a), b, out=out)
         assert out.tobytes() == expected.tobytes(), (m, k)
@@ -238,10 +271,7 @@ def test_columns_of_a_into_any_rows_of_c(types, of_out, rng):
 
 def test_small_matrices_with_more_terms_than_are_widened_at_once(types, rng):
     for k in (511, 512, 513, 1030):
-        a, b = pair(rng, types, (2, 1, k), (2, k, 11))
-        result = pysimd.matmul(a, b)
-        check(result, types, a, b)
-        assert pysimd.matmul(a, layouts.transposed(b)).tobytes() == result.tobytes()
+        check_both_orders(types, *pair(rng, types, (2, 1, k), (2, k, 11)))
 
 
 def test_a_batch_larger_than_the_caches_has_the_bits_of_its_products(types, rng):
@@ -253,13 +283,11 @@ def test_a_batch_larger_than_the_caches_has_the_bits_of_its_products(types, rng)
 
 
 @pytest.mark.parametrize("bytes_of_matrix", [32 << 10, 64 << 10, 160 << 10])
-def test_matrices_about_as_large_as_the_caches_have_the_bits_of_any_order(types, bytes_of_matrix, rng):
+def test_matrices_about_as_large_as_the_caches(types, bytes_of_matrix, rng):
     """Rows of one vector to those of all columns, a little below each size and above it, in a batch and alone."""
     elements = bytes_of_matrix // dtypes.dtype_of(dtypes.FAMILIES[types].b).itemsize
     for k in few([31, 32, 33, 40, 63, 64, 100, 129, 512], 4):
         for n in (elements // k, elements // k + 1):
             a, b = pair(rng, types, (3, 1, k), (3, k, n))
-            result = pysimd.matmul(a, b)
-            check(result, types, a, b)
-            assert pysimd.matmul(a, layouts.transposed(b)).tobytes() == result.tobytes(), (k, n)
+            result = check_both_orders(types, a, b)
             assert pysimd.matmul(a[2], b[2]).tobytes() == result[2].tobytes(), (k, n)

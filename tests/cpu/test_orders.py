@@ -38,7 +38,26 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f16f32", 58, 13, 3, COLUMNS, NEITHER): "avx512_f16f32_outer_8x8",
     ("f16f32", 256, 64, 2, COLUMNS, COLUMNS): "avx512_f16f32_outer_8x8",
     ("f16f32", 58, 65, 3, COLUMNS, ROWS): "avx512_f16f32_gemv_16x1",
-    ("f32", 257, 20, 3, COLUMNS, ROWS): "avx2_f32_gemv_8x1",
+    ("f32", 257, 20, 3, COLUMNS, ROWS): "avx512_f32_gemv_16x1",
+    ("f32", 257, 15, 3, COLUMNS, ROWS): "avx2_f32_gemv_8x1",
+    ("f32", 257, 15, 4, COLUMNS, ROWS): "avx512_f32_gemv_16x1",
+    ("f32", 2213, 50, 3, COLUMNS, ROWS): "avx512_f32_gemv_16x1",
+    ("bf16f32", 64, 16, 2, COLUMNS, ROWS): "avx512_bf16f32_gemv_16x1",
+    ("f64", 1, 400, 400, ROWS, ROWS): "avx512_f64_gemv_8x1",
+    ("f64", 1, 400, 32, ROWS, ROWS): "avx512_f64_gemv_8x1",
+    ("f64", 1, 64, 17, ROWS, ROWS): "avx512_f64_gemv_8x1",
+    ("f64", 1, 65, 17, ROWS, ROWS): "avx2_f64_gemv_8x1",
+    ("f64", 1, 64, 7, ROWS, ROWS): "avx512_f64_gemv_8x1",
+    ("f64", 1, 63, 7, ROWS, ROWS): "avx2_f64_gemv_8x1",
+    ("f64", 1, 8, 9, ROWS, ROWS): "avx512_f64_gemv_8x1",
+    ("f64", 1, 400, 400, ROWS, COLUMNS): "avx2_f64_gemv_8x1",
+    ("f32", 64, 400, 1, COLUMNS, ROWS): "avx512_f32_gemv_16x1",
+    ("f32", 64, 400, 1, ROWS, ROWS): "avx2_f32_gemv_8x1",
+    ("f32", 4, 16, 400, ROWS, ROWS): "avx512_f32_gemv_16x1",  # in registers
+    ("f32", 4, 17, 400, ROWS, ROWS): "avx512_f32_outer_4x96",
+    ("f32", 2, 6, 400, ROWS, ROWS): "avx512_f32_outer_4x96",
+    ("f32", 2, 6, 180, ROWS, ROWS): "avx512_f32_gemv_16x1",
+    ("f16f32", 2, 33, 1000, ROWS, ROWS): "avx512_f16f32_gemv_16x1",
     ("f32", 58, 13, 3, ROWS, ROWS): "avx2_f32_gemv_8x1",
     ("f32", 8, 15, 4, COLUMNS, ROWS): "avx2_f32_gemv_8x1",
     ("f32", 4, 8, 3, COLUMNS, ROWS): "avx512_f32_outer_4x4",
@@ -73,9 +92,10 @@ CHOSEN_WITH_VNNI = {
     ("u8i8i32", 555, 1059, 9, COLUMNS, ROWS): "avx512vnni_u8i8i32_outer_14x32",
 }
 SAME = [  # what the order does not change
-    ("f32", 4, 16, 400, ROWS, ROWS),  # a short K
+    ("f32", 4, 9, 100, ROWS, NEITHER),
+    ("f32", 2, 9, 180, ROWS, ROWS),  # fewer columns than two tiles have
+    ("f16f32", 2, 33, 900, ROWS, ROWS),  # core/direct.c
     ("f32", 2, 59, 191, ROWS, ROWS),  # fewer columns than two tiles have
-    ("f64", 1, 400, 400, ROWS, ROWS),
     ("f64", 5, 400, 400, ROWS, ROWS),
     ("f64", 2, 400, 400, ROWS, NEITHER),
     ("f32", 3000, 127, 16, COLUMNS, ROWS),  # C would be transposed for too few terms
@@ -86,7 +106,6 @@ SAME = [  # what the order does not change
     ("f64", 2, 31, 300, ROWS, COLUMNS),
     ("f32", 2, 255, 300, ROWS, COLUMNS),
     ("f16f32", 14, 2027, 4, COLUMNS, ROWS),
-    ("f32", 2213, 50, 3, COLUMNS, ROWS),
     ("f16f32", 9, 224, 52, ROWS, COLUMNS),
     ("f16f32", 16, 199, 16, ROWS, COLUMNS),
     ("bf16f32", 6, 300, 9000, ROWS, COLUMNS),  # larger than L2

@@ -9,6 +9,12 @@ import numpy as np
 from pysimd import dtypes
 
 
+def adds_in_chains(kernel) -> bool:
+    """Whether the kernel adds the terms in another order where the columns of A are adjacent elements: those with
+    .dispatch_by_columns in kernels.inc."""
+    return kernel.form == "gemv" and kernel.target == "avx512"
+
+
 def family(types: str) -> dtypes.Types:
     return dtypes.FAMILIES[types]
 

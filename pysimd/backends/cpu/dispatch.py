@@ -18,8 +18,8 @@ class Limits(NamedTuple):
     Attributes:
         threads: threads of large work, unless the call says how many.
         thread_ns: nanoseconds of work that are worth each of two threads that are awake, as after a call less than 2
-            milliseconds ago; on up to three cores both of them. Measured on a Zen 3, a virtual machine: two threads
-            took as long as one for 30 microseconds of work, and 1.3 to 1.6 times less for 45.
+            milliseconds ago; half of what they are worth on up to three cores. Measured on a Zen 3, a virtual machine:
+            two threads took as long as one for 30 microseconds of work, and 1.3 to 1.6 times less for 45.
         wake_ns: nanoseconds of work that are worth waking a thread, which there takes up to 100 microseconds: after 2
             milliseconds of sleep, two threads took 1.5 times as long as one for 110 microseconds of work, and 1.2
             times less for 340. On 16 cores of a Xeon, 16 woken threads took 1.2 to 2.1 times less than one or two for
