@@ -761,7 +761,7 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     pysimd_product others;
     if (!direct && leaves_last_column(kernel, product)) {
         others = *product, others.n--;
-        last = pysimd_choose((int)kernel->types, product->m, 1, product->k);
+        last = pysimd_choose((int)kernel->types, product->m, 1, product->k); /* its bits are those of any rows of A */
         kernel = pysimd_choose((int)kernel->types, others.m, others.n, others.k), product = &others;
     }
     const int asked = (int)least(most(product->threads, 1), PYSIMD_MAX_THREADS);

@@ -180,13 +180,15 @@ static int64_t bytes_of_b(const pysimd_kernel *kernel)
 }
 
 /* Micro-panels of B that a row of micro-tiles takes. The longer the row, the longer the pieces in which C is written,
- * but the next rows of A need the same panels again. An L2 of 1 MiB or more holds them: 1024 x 1024 x 1024 float took
- * 1.17 times as long with all of B (Xeon). Smaller ones come with an L3 that delivers as fast as the multiply-adds take
- * (2048 x 2048 x 2048 float took 1.03 times as long with half of L2, Zen 3). */
+ * but the next rows of A need the same panels again. A quarter of an L2 of 1 MiB or more holds them, beside a third of
+ * it for the block of A, and C's rows: with half of it 3000 x 3000 x 3000 and 2000 x 300 x 2000 float took 1.07 times
+ * as long, 1024 x 1024 x 1024 1.04, 512 x 512 x 512 1.02, double 1.06, 1.03 and 1.06 (Xeon with AMX, 2 MiB of L2),
+ * with all of B 1024 x 1024 x 1024 float 1.2 times. Smaller ones come with an L3 that delivers as fast as the
+ * multiply-adds take (2048 x 2048 x 2048 float took 1.03 times as long with half of L2, Zen 3). */
 static int64_t panels_across(int64_t panels, int64_t panel_bytes)
 {
     const int64_t l2 = pysimd_caches().l2;
-    return l2 < 1 << 20 ? panels : most(l2 / 2 / panel_bytes, 1);
+    return l2 < 1 << 20 ? panels : most(l2 / 4 / panel_bytes, 1);
 }
 
 /* Whether the time of a product is that of writing a C of many pages, whose rows are short: the hardware's prefetch ends
