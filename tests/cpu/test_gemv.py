@@ -172,6 +172,18 @@ def test_more_elements_of_some_columns_than_accumulators_in_memory(types, n, rng
         assert result.tobytes() == pysimd.matmul(a, b, kernel=named).tobytes()
 
 
+@pytest.mark.parametrize("threads", [2, 3, 8, 300])
+def test_threads_divide_a_matrix_by_columns_into_whole_registers(types, threads, rng):
+    """So that no part is computed as a matrix of few rows, whose terms are added in another order."""
+    for size, k in itertools.product((17, 31, 33, 49, 64, 100, 1000), (9, 40)):
+        for shape_a, shape_b in (((1, k), (k, size)), ((2, 1, k), (2, k, size))):
+            a, b = pair(rng, types, shape_a, shape_b)
+            assert pysimd.matmul(a, b, threads=threads).tobytes() == pysimd.matmul(a, b, threads=1).tobytes(), (size, k)
+        a, b = pair(rng, types, (size, k), (k, 2))
+        a = layouts.transposed(a)
+        assert pysimd.matmul(a, b, threads=threads).tobytes() == pysimd.matmul(a, b, threads=1).tobytes(), (size, k)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_threads(types, threads, rng):
     for shape_a, shape_b in (((3, 50, 40), (3, 40, 1)), ((3, 1, 40), (3, 40, 50)), ((200, 40), (40,))):
