@@ -322,8 +322,8 @@ for other in others:
 print(found > 0, wrong, os.sched_getaffinity(worker[0]) == {there}, right == pysimd.matmul(x, x, threads=2).tobytes())
 """
 """A process whose worker has a processor that ten other processes use all the time. So the worker is away for longer
-than the caller is between three looks at it, where others have the caller's processor too: with three processes a rescue
-took 3 seconds beside two others, and once none came within a minute."""
+than the caller is between three looks at it, where others have the caller's processor too: with three processes a
+rescue took 3 seconds beside two others, and once none came within a minute."""
 
 
 @LINUX
