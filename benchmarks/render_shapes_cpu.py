@@ -1,8 +1,8 @@
 """Make the table of extreme products on the CPU from recorded results: ``python benchmarks/render_shapes_cpu.py``.
 
-Reads shapes_cpu_amd.json, shapes_cpu_threads_amd.json and shapes_cpu_intel.json in benchmarks/results (made by ``python
-benchmarks/shapes_cpu.py --out ...``, the first and the last with ``--threads 1``) and writes the text between the
-markers ``shapes-cpu:begin`` and ``shapes-cpu:end`` of docs/how_it_works.md.
+Reads shapes_cpu_amd.json, shapes_cpu_intel.json (made by ``python benchmarks/shapes_cpu.py --threads 1 --out ...``),
+shapes_cpu_threads_amd.json and shapes_cpu_threads_intel.json (without ``--threads``) in benchmarks/results, and writes
+the text between the markers ``shapes-cpu:begin`` and ``shapes-cpu:end`` of docs/how_it_works.md.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ PAGE = record.ROOT / "docs" / "how_it_works.md"
 NAMES = {
     "shapes_cpu_amd": "one thread",
     "shapes_cpu_threads_amd": "two threads, right after NumPy's",
-    "shapes_cpu_intel": "one thread of an Intel Xeon with AVX-512",
+    "shapes_cpu_intel": "one thread of an Intel Xeon with AMX",
+    "shapes_cpu_threads_intel": "two threads of that, right after NumPy's",
 }
 
 
