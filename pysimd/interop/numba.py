@@ -32,7 +32,7 @@ def tile(kernel: MicroKernel | str):
             ``generic_i8i32_outer_4x4`` and ``generic_u8i8i32_outer_4x4``.
 
     Raises:
-        OptionError: the kernel reads packed panels only.
+        OptionError: the kernel reads packed panels only, or float16, which Numba does not have on the CPU.
         UnknownKernelError, UnavailableError: it does not exist, or not on this machine.
     """
     if not isinstance(kernel, MicroKernel):
@@ -40,6 +40,8 @@ def tile(kernel: MicroKernel | str):
     run, mr, nr = _RUN(kernel.address), kernel.mr, kernel.nr
     if kernel.form != "outer" or kernel.k_group != 1 or table.row(kernel.name).panel != table.lib.PLAIN:
         raise OptionError(f"{kernel.name} reads packed panels: take an outer product of f32 or f64")
+    if kernel.types == "f16":
+        raise OptionError(f"{kernel.name}: Numba has no float16 on the CPU; take an outer product of f32 or f64")
     size_a, size_b, size_c = (dtype.itemsize for dtype in (kernel.a_dtype, kernel.b_dtype, kernel.c_dtype))
 
     def call(a, b, c):

@@ -11,7 +11,7 @@ from process import run_python
 import pysimd
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-PLAIN = [k for k in pysimd.kernels("cpu", form="outer", available=True) if k.a_dtype == k.c_dtype]  # f32 and f64
+PLAIN = [k for k in pysimd.kernels("cpu", form="outer", available=True) if k.types in ("f32", "f64")]
 
 numba = pytest.importorskip("numba")
 interop = importlib.import_module("pysimd.interop.numba")
@@ -63,6 +63,14 @@ def test_kernels_that_read_panels_are_refused():
             interop.tile(name)
     with pytest.raises(pysimd.UnknownKernelError):
         interop.tile("generic_f32_outer_4x5")
+
+
+def test_kernels_of_float16_are_refused():
+    named = pysimd.kernels("cpu", types="f16", form="outer", available=True)
+    if not named:
+        pytest.skip("no kernel of float16 here")
+    with pytest.raises(pysimd.OptionError, match="Numba has no float16"):
+        interop.tile(named[0])
 
 
 def test_example():
