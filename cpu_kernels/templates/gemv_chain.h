@@ -3,7 +3,8 @@
  *
  * The accumulators of gemv.h, as many for an element as a register has lanes, make the bits independent of the order in
  * which A is stored, but they are loaded and stored eight times as often. Here an element of C has one, which adds the
- * terms with k ascending, as the outer product does: so its bits are those of any number of rows and columns.
+ * terms with k ascending, as the outer product does: so its bits are those of any number of rows from a register on. Of
+ * fewer rows and a long K the terms are added by lanes (few_elements): so the parts of threads are whole registers.
  *
  *   registers   sixteen registers of C down all of K: matrices of up to 32 registers of rows, and short K. A row of
  *               B of exchanged operands is then up to sixteen cache lines in a row, which hardware's prefetch follows.
