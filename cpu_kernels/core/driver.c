@@ -568,6 +568,7 @@ static void choose_prefetch(work *w, int threads)
     const row_of_products x = row_of(p, sizes_of(kernel, p), &(pysimd_matrices){NULL, NULL, NULL});
     const int64_t each = x.a.step + x.b.step + x.c.step, l2 = pysimd_caches().l2;
     if (each == 0 || each > l2 / 4 || (double)w->count * (double)each <= (double)threads * (double)l2) return;
+    if (kernel->form == GEMV && each > TOGETHER) return;
     const int by_columns = (p->rs_a == 1 && p->cs_a != 1) || (p->rs_b == 1 && p->cs_b != 1);
     w->together = most(TOGETHER / each, 1);
     w->segment = most(least(SEGMENT / each, w->count / threads / SEGMENTS), LEAST_TOGETHER * w->together);
@@ -768,8 +769,8 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     int threads = pysimd_threads_at_hand(asked, product->woken, product->ns);
     division d = {.whole = {.kernel = kernel, .product = product, .count = batch, .row1 = product->m,
                             .direct = direct, .last = last}};
-    /* Of a matrix times a vector no part has fewer rows than a register, which are added in another order. */
-    d.tile = kernel->form == GEMV ? kernel->mr : tile_rows(kernel, product->m);
+    /* Of a matrix times a vector no part has so few rows that their terms are added in another order (gemv_chain.h). */
+    d.tile = kernel->form == GEMV ? (kernel->mr < 16 ? 4 : 1) * kernel->mr : tile_rows(kernel, product->m);
     const int64_t tiles_of_rows = kernel->form == GEMV ? most(product->m / d.tile, 1) : quotient(product->m, d.tile);
     d.by_rows = batch < threads && batch < tiles_of_rows;
     d.units = d.by_rows ? tiles_of_rows : batch;

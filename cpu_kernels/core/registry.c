@@ -274,6 +274,18 @@ static const pysimd_kernel *of_few_transposed(int types, int64_t k)
     return kernel && k <= kernel->dispatch_transposed_k ? kernel : NULL;
 }
 
+/* From how many columns of a B by rows, or rows of a transposed A, on a GEMV kernel with sixteen registers computes two
+ * to four rows, or columns. By ratios of time to the kernels with tiles, K from 2 to 64 (Zen 3): 300 rows by two or
+ * three columns 0.4 to 0.6 times, by four columns of float 0.5 to 0.9, double 0.8 to 0.9; 33 rows by three columns 0.9
+ * to 1.1 times; two rows by 300 columns 0.8 to 1.0 times, three by 64 columns of float 0.8 to 1.5, bfloat16 0.7 to 1.0.
+ */
+static int least_of_vectors(int64_t few, int wide, int narrow)
+{
+    static const int of_floats[] = {96, 256, 768}, of_halves[] = {32, 64, 256};
+    if (!wide) return few < PYSIMD_GEMV_COLUMNS ? 32 : narrow ? 64 : 256;
+    return (narrow ? of_halves : of_floats)[few - 2];
+}
+
 /* The kernel of the product of a matrix by up to PYSIMD_GEMV_COLUMNS vectors, where it is that with one chain an
  * element, or for few rows because K is short; or NULL. By ratios of time to the other kernels on a Xeon with AMX,
  * single calls and batches, one thread: two rows of float and double by 500 to 3000 columns of K = 2 and 4 0.6 to 0.9
@@ -287,6 +299,7 @@ static const pysimd_kernel *of_vectors(int types, int64_t m, int64_t n, int64_t 
     const ordered_choice *found = &ordered_choices[types];
     const pysimd_kernel *kernel = atomic_load_explicit(&found->dots, memory_order_acquire);
     if (!kernel || !kernel->dispatch_by_columns || (wide ? b != PYSIMD_BY_ROWS : a != PYSIMD_BY_COLUMNS)) return NULL;
+    if (kernel->target == AVX2) return few > 1 && many >= least_of_vectors(few, wide, narrow) ? kernel : NULL;
     const int fills = many >= kernel->dispatch_by_columns;
     if (few == 1) {
         const int some = many > kernel->dispatch_by_columns / 2 ? k <= SOME_K : many < kernel->mr && k >= LONG_K;
@@ -305,7 +318,9 @@ const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int6
 {
     const int few = pysimd_is_few_columns(m, n, k) && a == PYSIMD_BY_COLUMNS;
     const int chains = pysimd_is_of_vectors(m, n, k);
-    const int first = chains && pysimd_element_sizes[types].a < 4 && k >= 16; /* 0.7 to 0.9 times as long */
+    const pysimd_kernel *dots = atomic_load_explicit(&ordered_choices[types].dots, memory_order_acquire);
+    const int of_halves = pysimd_element_sizes[types].a < 4 && k >= 16; /* 0.7 to 0.9 times as long */
+    const int first = chains && (of_halves || (dots && dots->target == AVX2));
     const pysimd_kernel *kernel = first ? of_vectors(types, m, n, k, a, b) : NULL;
     if (!kernel && few) kernel = of_few_transposed(types, k);
     if (!kernel && chains) kernel = of_vectors(types, m, n, k, a, b);

@@ -695,6 +695,31 @@ INLINE const V(elem_a) *PASTE(VEC, end_of)(const pysimd_call *s, const V(elem_a)
     return a + (s->bs_a == each ? s->batch - i : 1) * each;
 }
 
+/* Product i, of N columns of B, a constant, and of at least V(rows) rows of A if they are several. */
+INLINE void PASTE(VEC, product_by_columns)(const int N, const pysimd_call *s, int64_t i, const V(elem_a) *a,
+                                           const V(elem_b) *x, V(elem_c) *c, const char *ahead)
+{
+#ifdef ONE_CHAIN
+    if (PASTE(VEC, is_in_chains)(s->m, s->k, s->cs_a)) {
+#define CHAINS(N) PASTE(VEC, in_chains_of_##N)(s->m, s->k, a, s->cs_a, x, s->rs_b, c, s->rs_c, s->cs_c, s->flags)
+        if (N == 1)
+            PASTE(VEC, by_columns_in_chains)(1, s->m, s->k, a, s->cs_a, x, 0, c, s->rs_c, 1, s->flags, ahead);
+        else if (N == 2)
+            CHAINS(2);
+        else if (N == 3)
+            CHAINS(3);
+        else
+            CHAINS(4);
+#undef CHAINS
+        return;
+    }
+#endif
+    if (N == 1)
+        PASTE(VEC, by_columns)(s->m, s->k, a, s->cs_a, PASTE(VEC, end_of)(s, a, i), x, c, s->rs_c, s->flags, ahead);
+    else
+        PASTE(VEC, by_columns_of_columns)(N, s->m, s->k, a, s->cs_a, x, s->rs_b, c, s->rs_c, s->cs_c, s->flags);
+}
+
 #if SHORT_ROWS
 INLINE void PASTE(VEC, products_of_short_rows)(const int K, const pysimd_call *s)
 {
@@ -737,11 +762,7 @@ NOINLINE void PASTE(VEC, products)(const pysimd_call *s)
     for (int64_t i = 0; i < s->batch; i++, a += s->bs_a, x += s->bs_b, c += s->bs_c)
         if (by_columns) {
             const char *ahead = prefetches && i + 1 < s->batch ? (const char *)(a + s->bs_a) : NULL;
-#ifdef ONE_CHAIN
-            PASTE(VEC, by_columns_in_chains)(1, s->m, s->k, a, s->cs_a, x, 0, c, s->rs_c, 1, s->flags, ahead);
-#else
-            PASTE(VEC, by_columns)(s->m, s->k, a, s->cs_a, PASTE(VEC, end_of)(s, a, i), x, c, s->rs_c, s->flags, ahead);
-#endif
+            PASTE(VEC, product_by_columns)(1, s, i, a, x, c, ahead);
         }
         else
             PASTE(VEC, by_rows)(s->m, s->k, a, s->rs_a, PASTE(VEC, end_of)(s, a, i), x, c, s->rs_c, s->flags);
@@ -764,12 +785,7 @@ INLINE void PASTE(VEC, products_of_columns)(const int N, const pysimd_call *s)
     }
     for (int64_t i = 0; i < s->batch; i++, a += s->bs_a, x += s->bs_b, c += s->bs_c)
         if (by_columns)
-#ifdef ONE_CHAIN
-            PASTE(VEC, by_columns_in_chains)(N, s->m, s->k, a, s->cs_a, x, s->rs_b, c, s->rs_c, s->cs_c, s->flags,
-                                             NULL);
-#else
-            PASTE(VEC, by_columns_of_columns)(N, s->m, s->k, a, s->cs_a, x, s->rs_b, c, s->rs_c, s->cs_c, s->flags);
-#endif
+            PASTE(VEC, product_by_columns)(N, s, i, a, x, c, NULL);
         else
             PASTE(VEC, by_rows_of_columns)(N, s->m, s->k, a, s->rs_a, PASTE(VEC, end_of)(s, a, i), x, s->rs_b, c,
                                            s->rs_c, s->cs_c, s->flags);

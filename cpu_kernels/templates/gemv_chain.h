@@ -1,25 +1,35 @@
 /* gemv_chain.h: A by columns times up to PYSIMD_GEMV_COLUMNS columns of B, by one chain of multiply-adds an element of
- * C. Included by gemv.h for kernels that set ONE_CHAIN.
+ * C. Included by gemv.h for kernels that set ONE_CHAIN: the registers that hold accumulators.
  *
  * The accumulators of gemv.h, as many for an element as a register has lanes, make the bits independent of the order in
  * which A is stored, but they are loaded and stored eight times as often. Here an element of C has one, which adds the
- * terms with k ascending, as the outer product does: so its bits are those of any number of rows from a register on. Of
- * fewer rows and a long K the terms are added by lanes (few_elements): so the parts of threads are whole registers.
+ * terms with k ascending, as the outer product does. The bits are those of any number of rows but a few: a chain of K
+ * multiply-adds in few registers takes longer than their loads. Of fewer rows than a register has, and with twelve
+ * accumulators of up to three registers, the terms of a long K are added by lanes (few_elements), or as in gemv.h
+ * (is_in_chains). So a part of a thread has sixteen rows and more, or four registers (driver.c).
  *
- *   registers   sixteen registers of C down all of K: matrices of up to 32 registers of rows, and short K. A row of
- *               B of exchanged operands is then up to sixteen cache lines in a row, which hardware's prefetch follows.
- *   passes      longer rows: TERMS columns of A at a time from the first element to the last, with the accumulators in
- *               L1. One load and one store of them for TERMS loads of A.
+ *   registers   all of K by up to ONE_CHAIN registers of C: few rows, short K, or an A in L1. A row of B of exchanged
+ *               operands is then some cache lines in a row, which hardware's prefetch follows.
+ *   blocks      longer rows: TERMS columns of A at a time, by blocks of eight registers of C, whose accumulators are in
+ *               L1 meanwhile. Of short columns those of the next pass are prefetched, since hardware's prefetch has to
+ *               begin again at each of them.
  *
- * On a Xeon with AMX, one thread, 1x128 by 128x128 double took 13.9 microseconds for ten products in registers and
+ * On a Zen 3, one thread, a vector by 128 x 128 float took 664 ns in L1 by blocks of eight registers and eight terms,
+ * 737 by one register after the other (eight terms), 802 by blocks down all of K; from L3 990, 1050 and 1190; a vector by
+ * 4096 x 4096 3.0, 3.0 and 6.3 ms, with sixteen terms 4.0. With the prefetch 190 x 112 double from beyond L3 took 4.0
+ * microseconds instead of 7.4, two vectors 5.3 instead of 11.3, four 8.5 instead of 16.8; from L2 1.0 times as long; but
+ * with columns of 4 KB 1.1 to 1.4 times.
+ * On a Xeon with AMX 1x128 by 128x128 double took 13.9 microseconds for ten products in registers and
  * 15.5 in passes, where reading B takes 15.0; 1x512 by 512x512 39 and 31 (33), 1x4096 by 4096x4096 9,530 and 5,624
  * (5,563).
  */
 
 _Static_assert(V(depth) == 1, "a term at a time");
 
-/* Registers; bytes of accumulators of a pass. */
-enum { PASTE(VEC, IN_CHAINS) = 16, PASTE(VEC, CHAIN_BYTES) = 32 << 10 };
+/* Registers; bytes of accumulators of a pass; its terms; from those of a column of B to those of the next. */
+enum { PASTE(VEC, IN_CHAINS) = ONE_CHAIN, PASTE(VEC, CHAIN_BYTES) = 32 << 10 };
+enum { PASTE(VEC, TERMS_OF_PASS) = 8, PASTE(VEC, TERMS_APART) = 16 };
+_Static_assert((int)V(lanes) <= (int)PASTE(VEC, TERMS_APART), "whole vectors of terms");
 
 /* REGISTERS registers of each of N columns of C, both constants, of which the last begins at element `last`: down all
  * of K. Prefetches as many bytes as it reads at `ahead`, unless that is NULL, and returns the address behind them. */
@@ -127,45 +137,62 @@ INLINE void PASTE(VEC, few_elements)(int64_t m, int64_t k, const V(elem_a) *a, i
     }
 }
 
-/* TERMS terms, a constant, of `count` registers of each of N columns of C; the last begins at element `last`. The
- * accumulators are zero before if `first`. */
-INLINE void PASTE(VEC, chain_pass)(const int N, const int TERMS, int first, int count, int64_t last, const V(elem_a) *a,
-                                   int64_t cs_a, const V(elem_b) *x, int64_t rs_x, V(acc) *acc)
+/* `count` terms of REGISTERS registers of each of N columns of C, both constants; the last begins at element `last`. The
+ * accumulators are zero before if `first`. Prefetches what is AHEAD columns further on, a constant, unless that is 0. */
+INLINE void PASTE(VEC, block)(const int REGISTERS, const int N, const int AHEAD, int first, int64_t last, int64_t count,
+                              const V(elem_a) *a, int64_t cs_a, const V(wide) *x, V(acc) *sums)
 {
-    V(vec) xp[PYSIMD_GEMV_COLUMNS][8];
-    UNROLL for (int j = 0; j < N; j++)
-        UNROLL for (int t = 0; t < TERMS; t++) xp[j][t] = V(broadcast_x)(x + j * rs_x + t, 1);
-    for (int r = 0; r < count; r++) {
-        const V(elem_a) *ar = a + (r < count - 1 ? r * V(rows) : last);
-        V(acc) sum[PYSIMD_GEMV_COLUMNS];
-        UNROLL for (int j = 0; j < N; j++) sum[j] = first ? V(zero)() : acc[r * N + j];
-        UNROLL for (int t = 0; t < TERMS; t++) {
-            const V(vec) at = V(columns)(ar + t * cs_a, cs_a, 1);
-            UNROLL for (int j = 0; j < N; j++) sum[j] = V(fma)(at, xp[j][t], sum[j]);
+    enum { APART = PASTE(VEC, TERMS_APART), OF_LINE = 64 / sizeof *a };
+    V(acc) acc[PASTE(VEC, IN_CHAINS)];
+    UNROLL for (int e = 0; e < REGISTERS * N; e++) acc[e] = first ? V(zero)() : sums[e];
+    for (int64_t p = 0; p < count; p++, a += cs_a, x++) {
+        V(vec) ar[8];
+        if (AHEAD)
+            UNROLL for (int e = 0; e < REGISTERS * V(rows); e += OF_LINE) __builtin_prefetch(a + AHEAD * cs_a + e);
+        UNROLL for (int r = 0; r < REGISTERS; r++)
+            ar[r] = V(columns)(a + (r == REGISTERS - 1 ? last : r * V(rows)), cs_a, 1);
+        UNROLL for (int j = 0; j < N; j++) {
+            const V(vec) xj = V(broadcast_wide)(x + j * APART);
+            UNROLL for (int r = 0; r < REGISTERS; r++) acc[r * N + j] = V(fma)(ar[r], xj, acc[r * N + j]);
         }
-        UNROLL for (int j = 0; j < N; j++) acc[r * N + j] = sum[j];
+    }
+    UNROLL for (int e = 0; e < REGISTERS * N; e++) sums[e] = acc[e];
+}
+
+/* The same of all registers of m elements. */
+INLINE void PASTE(VEC, blocks)(const int N, const int AHEAD, int first, int64_t m, int64_t count, const V(elem_a) *a,
+                               int64_t cs_a, const V(wide) *x, V(acc) *sums)
+{
+    const int MOST = N == 1 ? 8 : N == 3 ? ONE_CHAIN / 4 : (ONE_CHAIN == 16 ? 16 : 8) / N;
+    for (; m > MOST * V(rows); m -= MOST * V(rows), a += MOST * V(rows), sums += MOST * N)
+        PASTE(VEC, block)(MOST, N, AHEAD, first, (MOST - 1) * V(rows), count, a, cs_a, x, sums);
+    switch ((m + V(rows) - 1) / V(rows)) {
+#define CASE(R)                                                                                                        \
+    case R: PASTE(VEC, block)(R <= MOST ? R : 1, N, AHEAD, first, m - V(rows), count, a, cs_a, x, sums); break;
+        CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
+#undef CASE
     }
 }
 
 /* m elements, at least a register of them, of each of N columns of C, whose accumulators take CHAIN_BYTES at most. */
-INLINE void PASTE(VEC, chains_in_passes)(const int N, int64_t m, int64_t k, const V(elem_a) *a, int64_t cs_a,
+INLINE void PASTE(VEC, chains_in_blocks)(const int N, int64_t m, int64_t k, const V(elem_a) *a, int64_t cs_a,
                                          const V(elem_b) *x, int64_t rs_x, V(elem_c) *c, int64_t rs_c, int64_t cs_c,
                                          int flags)
 {
-    const int TERMS = N < 4 ? 8 : 4;
+    enum { TERMS = PASTE(VEC, TERMS_OF_PASS), APART = PASTE(VEC, TERMS_APART), SHORT = 2048 };
+    const int AHEAD = N == 1 ? TERMS : 2 * TERMS, is_short = cs_a * (int64_t)sizeof *a <= SHORT;
     V(acc) acc[PASTE(VEC, CHAIN_BYTES) / sizeof(V(acc))];
-    const int count = (int)((m + V(rows) - 1) / V(rows));
-    const int64_t last = m - V(rows);
-    int64_t p = 0;
-#define PASSES(TERMS)                                                                                                  \
-    for (; k - p >= (TERMS); p += (TERMS))                                                                             \
-        PASTE(VEC, chain_pass)(N, TERMS, p == 0, count, last, a + p * cs_a, cs_a, x + p, rs_x, acc);
-    PASSES(TERMS)
-    PASSES(4)
-    PASSES(2)
-    PASSES(1)
-#undef PASSES
-    for (int r = 0; r < count; r++) {
+    V(wide) terms[PYSIMD_GEMV_COLUMNS * APART]; /* at a distance that is known here: that of B would take registers */
+    for (int64_t p = 0; p < k; p += TERMS) {
+        const int64_t count = k - p < TERMS ? k - p : TERMS;
+        PASTE(VEC, widen_terms)(N, count, x + p, rs_x, terms, APART);
+        if (is_short)
+            PASTE(VEC, blocks)(N, AHEAD, p == 0, m, count, a + p * cs_a, cs_a, terms, acc);
+        else
+            PASTE(VEC, blocks)(N, 0, p == 0, m, count, a + p * cs_a, cs_a, terms, acc);
+    }
+    const int registers = (int)((m + V(rows) - 1) / V(rows));
+    for (int r = 0; r < registers; r++) {
         V(acc) found[PYSIMD_GEMV_COLUMNS];
         UNROLL for (int j = 0; j < PYSIMD_GEMV_COLUMNS; j++) found[j] = j < N ? acc[r * N + j] : V(zero)();
         PASTE(VEC, finish_register_of)(N, m, r, found, c, rs_c, cs_c, flags);
@@ -185,32 +212,58 @@ INLINE const char *PASTE(VEC, chains_of_block)(const int N, int64_t m, int64_t k
                                       rs_c, cs_c, flags, ahead);                                                       \
         break;
         CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
-        CASE(9) CASE(10) CASE(11) CASE(12) CASE(13) CASE(14) CASE(15) CASE(16)
+        CASE(9) CASE(10) CASE(11) CASE(12)
+#if ONE_CHAIN == 16
+        CASE(13) CASE(14) CASE(15) CASE(16)
+#endif
 #undef CASE
     }
     return ahead;
+}
+
+/* Whether the terms of an element are added in one chain. */
+INLINE int PASTE(VEC, is_in_chains)(int64_t m, int64_t k, int64_t cs_a)
+{
+    enum { OF_ONE = 16, OF_TWO = 24, OF_THREE = 64, LONG_K = 32 };
+    if (ONE_CHAIN == 16 || m > 3 * V(rows)) return 1;
+    if (m >= V(rows)) return k <= (m > 2 * V(rows) ? OF_THREE : m > V(rows) ? OF_TWO : OF_ONE);
+    return cs_a == m && k >= LONG_K;
 }
 
 INLINE void PASTE(VEC, by_columns_in_chains)(const int N, int64_t m, int64_t k, const V(elem_a) *a, int64_t cs_a,
                                              const V(elem_b) *x, int64_t rs_x, V(elem_c) *c, int64_t rs_c, int64_t cs_c,
                                              int flags, const char *ahead)
 {
-    enum { SHORT_K = 16, FEW = 32 };
+    enum { SHORT_K = 16, IN_L1 = 32 << 10, LATER = 16 };
     if (m < V(rows)) {
         for (int j = 0; j < N; j++)
             PASTE(VEC, few_elements)(m, k, a, cs_a, x + j * rs_x, c + j * cs_c, rs_c, flags);
         return;
     }
+    const int MOST = ONE_CHAIN < 16 && N == 4 ? 2 : PASTE(VEC, IN_CHAINS) / N; /* registers */
     const int64_t registers = (m + V(rows) - 1) / V(rows);
-    const int in_registers = k <= SHORT_K || registers * N <= FEW;
-    const int64_t most = in_registers ? PASTE(VEC, IN_CHAINS) / N
-                                      : PASTE(VEC, CHAIN_BYTES) / (int64_t)sizeof(V(acc)) / N;
+    const int in_registers = k <= SHORT_K || registers * N <= ONE_CHAIN || m * k * (int64_t)sizeof *a <= IN_L1;
+    const int64_t most = in_registers ? MOST : PASTE(VEC, CHAIN_BYTES) / (int64_t)sizeof(V(acc)) / N;
     const int64_t blocks = (registers + most - 1) / most, each = (registers + blocks - 1) / blocks * V(rows);
+    if (ahead) ahead = (const char *)(a + LATER * cs_a);
     for (int64_t block; m > 0; m -= block, a += block, c += block * rs_c) {
         block = m <= each ? m : m < each + V(rows) ? each - V(rows) : each; /* no block is shorter than a register */
         if (in_registers)
             ahead = PASTE(VEC, chains_of_block)(N, block, k, a, cs_a, x, rs_x, c, rs_c, cs_c, flags, ahead);
         else
-            PASTE(VEC, chains_in_passes)(N, block, k, a, cs_a, x, rs_x, c, rs_c, cs_c, flags);
+            PASTE(VEC, chains_in_blocks)(N, block, k, a, cs_a, x, rs_x, c, rs_c, cs_c, flags);
     }
 }
+
+/* Several columns in functions of their own: inlined, they leave the other loops too few registers for their strides. */
+#define IN_CHAINS_OF(N)                                                                                                \
+    NOINLINE void PASTE(VEC, in_chains_of_##N)(int64_t m, int64_t k, const V(elem_a) *a, int64_t cs_a,                 \
+                                               const V(elem_b) *x, int64_t rs_x, V(elem_c) *c, int64_t rs_c,           \
+                                               int64_t cs_c, int flags)                                                \
+    {                                                                                                                  \
+        PASTE(VEC, by_columns_in_chains)(N, m, k, a, cs_a, x, rs_x, c, rs_c, cs_c, flags, NULL);                       \
+    }
+IN_CHAINS_OF(2)
+IN_CHAINS_OF(3)
+IN_CHAINS_OF(4)
+#undef IN_CHAINS_OF

@@ -7,14 +7,16 @@
  * ratio     8*1 / (8+1) = 0.89 multiply-adds per element loaded; inner product 0.50;
  *           8 / 9 = 0.89 multiply-add instructions per load instruction
  * bound     the loads: each element of A is used once
- * rounding  one fma per term into accumulator p modulo 8, p ascending; these added as a tree, l and
- *           l + half; then one add into C
+ * rounding  A by rows: one fma per term into accumulator p modulo 8, p ascending; these added as a tree, l and
+ *           l + half; then one add into C. By columns: one fma per term, p ascending, then one add into C; of up to
+ *           three registers of rows and a long K, in another order (templates/gemv_chain.h)
  * needs     AVX2 FMA F16C
- * idea      the bits do not depend on the order in which A is stored: see templates/gemv.h
+ * idea      both orders of A are read in the order of memory: see templates/gemv.h
  */
 #include "vec_avx2_gemv.h"
 
 #define SHORT_ROWS 4
+#define ONE_CHAIN 12
 #define KERNEL avx2_f16f32_gemv_8x1
 #define VEC f16x8
 #include "../templates/gemv.h"

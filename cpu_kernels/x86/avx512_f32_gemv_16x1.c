@@ -18,6 +18,6 @@
 #define KERNEL avx512_f32_gemv_16x1
 #define VEC f32x16
 #define DOTS 24
-#define ONE_CHAIN
+#define ONE_CHAIN 16
 #define ROWS_AT_A_TIME 16
 #include "../templates/gemv.h"

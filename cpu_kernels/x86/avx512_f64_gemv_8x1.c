@@ -18,5 +18,5 @@
 #define KERNEL avx512_f64_gemv_8x1
 #define VEC f64x8
 #define DOTS 24
-#define ONE_CHAIN
+#define ONE_CHAIN 16
 #include "../templates/gemv.h"

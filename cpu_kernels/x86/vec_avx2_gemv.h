@@ -121,6 +121,15 @@ INLINE void interleave_pd(const __m256d *v, double *to)
         return VEC_##_broadcast(p);                                                                                    \
     }
 
+/* Lane i of the result is lane `of[i]` of a vector. */
+#define PERMUTED_PS(VEC_)                                                                                              \
+    typedef __m256i VEC_##_index;                                                                                      \
+    INLINE __m256i VEC_##_index_of(const uint8_t *of)                                                                  \
+    {                                                                                                                  \
+        return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)of));                                             \
+    }                                                                                                                  \
+    INLINE __m256 VEC_##_permuted(__m256 v, __m256i index) { return _mm256_permutevar8x32_ps(v, index); }
+
 /* The first K <= 4 terms of eight elements, in the order of reduce_rows. */
 INLINE __m256 sums_of_columns_ps(const int K, const __m256 *columns, const __m256 *x)
 {
@@ -131,6 +140,7 @@ INLINE __m256 sums_of_columns_ps(const int K, const __m256 *columns, const __m25
 }
 
 GEMV_FLOATS(f32x8, float, 8)
+PERMUTED_PS(f32x8)
 INLINE __m256 f32x8_load_one(const float *p) { return _mm256_zextps128_ps256(_mm_set_ss(get_f32(p))); }
 INLINE __m256 f32x8_load_x_one(const float *p) { return f32x8_load_one(p); }
 INLINE __m256 f32x8_reduce_rows(const __m256 *acc) { return sums_of_rows_ps(acc); }
@@ -156,6 +166,16 @@ INLINE __m256 f32x8_short_rows(const int K, const float *a, const f32x8_short_x 
     return sums_of_columns_ps(K, columns, xs->x);
 }
 GEMV_FLOATS(f64x4, double, 4)
+typedef __m256i f64x4_index; /* of the two halves of each lane */
+INLINE __m256i f64x4_index_of(const uint8_t *of)
+{
+    return _mm256_setr_epi32(2 * of[0], 2 * of[0] + 1, 2 * of[1], 2 * of[1] + 1, 2 * of[2], 2 * of[2] + 1, 2 * of[3],
+                             2 * of[3] + 1);
+}
+INLINE __m256d f64x4_permuted(__m256d v, __m256i index)
+{
+    return _mm256_castps_pd(_mm256_permutevar8x32_ps(_mm256_castpd_ps(v), index));
+}
 INLINE __m256d f64x4_load_one(const double *p) { return _mm256_zextpd128_pd256(_mm_set_sd(get_f64(p))); }
 INLINE __m256d f64x4_load_x_one(const double *p) { return f64x4_load_one(p); }
 INLINE __m256d f64x4_reduce_rows(const __m256d *acc) { return sums_of_rows_pd(acc); }
@@ -252,8 +272,10 @@ typedef struct {
 
 INLINE __m256 widened_bf16(__m128i v) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16)); }
 GEMV_HALVES(bf16x8, widened_bf16)
+PERMUTED_PS(bf16x8)
 #ifdef __F16C__
 GEMV_HALVES(f16x8, _mm256_cvtph_ps)
+PERMUTED_PS(f16x8)
 #endif
 
 /* Rows of K bytes, each spread to a group of four bytes, or of eight, by a shuffle of the rows that a lane holds. */

@@ -93,9 +93,6 @@ CHOSEN_WITH_VNNI = {
 }
 SAME = [  # what the order does not change
     ("f32", 4, 9, 100, ROWS, NEITHER),
-    ("f32", 2, 9, 180, ROWS, ROWS),  # fewer columns than two tiles have
-    ("f16f32", 2, 33, 900, ROWS, ROWS),  # core/direct.c
-    ("f32", 2, 59, 191, ROWS, ROWS),  # fewer columns than two tiles have
     ("f64", 5, 400, 400, ROWS, ROWS),
     ("f64", 2, 400, 400, ROWS, NEITHER),
     ("f32", 3000, 127, 16, COLUMNS, ROWS),  # C would be transposed for too few terms
@@ -111,6 +108,11 @@ SAME = [  # what the order does not change
     ("bf16f32", 6, 300, 9000, ROWS, COLUMNS),  # larger than L2
     ("u8i8i32", 2, 31, 17, ROWS, COLUMNS),
 ]
+SAME_WITH_AVX512 = [
+    ("f32", 2, 9, 180, ROWS, ROWS),  # fewer columns than two tiles have
+    ("f16f32", 2, 33, 900, ROWS, ROWS),  # core/direct.c
+    ("f32", 2, 59, 191, ROWS, ROWS),  # fewer columns than two tiles have
+]
 SAME_WITH_VNNI = [
     ("i8i32", 9, 900, 52, ROWS, COLUMNS),
     ("i8i32", 5, 479, 52, ROWS, COLUMNS),
@@ -125,6 +127,19 @@ WITH_AVX2 = {
     ("f16f32", 8, 256, 60, ROWS, COLUMNS): "avx2_f16f32_gemv_8x1",
     ("i8i32", 6, 662, 2, ROWS, COLUMNS): "avx2_i8i32_gemv_8x1",
     ("u8i8i32", 12, 384, 40, ROWS, COLUMNS): "avx2_u8i8i32_gemv_8x1",
+    ("f32", 32, 6, 3, COLUMNS, ROWS): "avx2_f32_gemv_8x1",
+    ("f64", 256, 2, 4, COLUMNS, COLUMNS): "avx2_f64_gemv_8x1",
+    ("f64", 255, 2, 4, COLUMNS, ROWS): "avx2_f64_outer_4x4",
+    ("f16f32", 64, 5, 4, COLUMNS, ROWS): "avx2_f16f32_gemv_8x1",
+    ("bf16f32", 63, 5, 4, COLUMNS, ROWS): "avx2_bf16f32_outer_4x4",
+    ("f32", 2, 9, 96, ROWS, ROWS): "avx2_f32_gemv_8x1",
+    ("f32", 2, 9, 95, ROWS, ROWS): "avx2_f32_outer_6x16",
+    ("f32", 3, 9, 256, COLUMNS, ROWS): "avx2_f32_gemv_8x1",
+    ("f64", 4, 60, 768, ROWS, ROWS): "avx2_f64_gemv_8x1",
+    ("f64", 4, 60, 767, ROWS, ROWS): "avx2_f64_outer_6x8",
+    ("bf16f32", 3, 33, 64, ROWS, ROWS): "avx2_bf16f32_gemv_8x1",
+    ("bf16f32", 3, 33, 64, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",  # dot products
+    ("i8i32", 300, 6, 3, COLUMNS, ROWS): "avx2_i8i32_outer_6x16",
 }
 
 
@@ -145,7 +160,7 @@ def test_the_kernel_for_bytes_in_this_order(case):
 
 
 @pytest.mark.skipif(not any(k.target == "avx2" for k in pysimd.kernels("cpu", available=True)), reason="no AVX2 here")
-def test_avx2_takes_dot_products_too():
+def test_avx2_takes_the_order_into_account_too():
     code = """
 import pysimd
 from pysimd._cpu import lib
@@ -156,6 +171,12 @@ for types, m, k, n, a, b in {cases}:
 """
     found = output_of("-c", code.replace("{cases}", repr(list(WITH_AVX2))), PYSIMD_ISA="avx2").split()
     assert dict(zip(WITH_AVX2, found, strict=True)) == WITH_AVX2
+
+
+@needs_avx512
+@pytest.mark.parametrize("case", SAME_WITH_AVX512, ids=str)
+def test_the_kernel_with_avx512_for_any_order(case):
+    test_the_kernel_for_any_order(case)
 
 
 @needs_vnni

@@ -6,13 +6,24 @@ is tested itself in test_reference.py.
 
 import numpy as np
 
+import pysimd
 from pysimd import dtypes
 
 
 def adds_in_chains(kernel) -> bool:
     """Whether the kernel adds the terms in another order where the columns of A are adjacent elements: those with
     .dispatch_by_columns in kernels.inc."""
-    return kernel.form == "gemv" and kernel.target == "avx512"
+    return kernel.form == "gemv" and kernel.target in ("avx2", "avx512") and not kernel.types.endswith("i8i32")
+
+
+def same_bits(kernel, x, y, expected: np.ndarray, **threads) -> bool:
+    """Whether the kernel's product of x and y has these bits; if it adds the terms of another order of its operands in
+    another order, those of the product on one thread, which is checked."""
+    found = pysimd.matmul(x, y, kernel=kernel, **threads)
+    if adds_in_chains(kernel):
+        expected = pysimd.matmul(x, y, kernel=kernel, threads=1)
+        check(expected, kernel.types, x, y)
+    return found.tobytes() == expected.tobytes()
 
 
 def family(types: str) -> dtypes.Types:
