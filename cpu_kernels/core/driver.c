@@ -461,7 +461,7 @@ static void multiply_last_column(const work *w, int64_t count, const char *a, co
                      .bs_c = bs_c,
                      .rs_c = p->rs_c,
                      .cs_c = 1,
-                     .flags = p->flags};
+                     .flags = p->flags | PYSIMD_ANY_ROWS};
     for (int64_t i = 0; i < count; i += fit) {
         s.batch = least(count - i, fit);
         for (int64_t q = 0; q < (bs_b ? s.batch : 1); q++)

@@ -275,14 +275,13 @@ static const pysimd_kernel *of_few_transposed(int types, int64_t k)
 }
 
 /* From how many columns of a B by rows, or rows of a transposed A, on a GEMV kernel with sixteen registers computes two
- * to four rows, or columns. By ratios of time to the kernels with tiles, K from 2 to 64 (Zen 3): 300 rows by two or
- * three columns 0.4 to 0.6 times, by four columns of float 0.5 to 0.9, double 0.8 to 0.9; 33 rows by three columns 0.9
- * to 1.1 times; two rows by 300 columns 0.8 to 1.0 times, three by 64 columns of float 0.8 to 1.5, bfloat16 0.7 to 1.0.
- */
+ * to four rows, or columns. By ratios of time to the kernels with tiles, K from 2 to 48 (Zen 3): 300 rows by two or
+ * three columns 0.4 to 0.6 times, 64 rows by four 0.7 to 1.0, 33 rows by three 0.9 to 1.1; two rows by 300 columns 0.8
+ * to 1.0 times, three by 64 columns of float 0.8 to 1.5, bfloat16 0.7 to 1.0. */
 static int least_of_vectors(int64_t few, int wide, int narrow)
 {
     static const int of_floats[] = {96, 256, 768}, of_halves[] = {32, 64, 256};
-    if (!wide) return few < PYSIMD_GEMV_COLUMNS ? 32 : narrow ? 64 : 256;
+    if (!wide) return few < PYSIMD_GEMV_COLUMNS ? 32 : 64;
     return (narrow ? of_halves : of_floats)[few - 2];
 }
 

@@ -612,6 +612,10 @@ INLINE void PASTE(VEC, short_columns)(const int N, int64_t k, const V(elem_a) *a
 INLINE void PASTE(VEC, finish_columns)(const int N, const V(acc) *found, V(elem_c) *c, int64_t rs_c, int flags)
 {
     V(sum) values[V(rows)][PYSIMD_GEMV_COLUMNS], old; /* unsigned for integers: additions wrap */
+    if (rs_c == N && flags & PYSIMD_ZERO) {
+        V(interleave_dense)(N, found, (V(sum) *)c);
+        return;
+    }
     V(interleave)(found, values[0]);
     for (int i = 0; i < V(rows); i++, c += rs_c) {
         if (!(flags & PYSIMD_ZERO))
@@ -623,12 +627,14 @@ INLINE void PASTE(VEC, finish_columns)(const int N, const V(acc) *found, V(elem_
     }
 }
 
-/* Register r of m elements of each of N columns of C. */
+/* Register r of m elements of each of N columns of C, of which the last overlaps the one before it: where C is
+ * overwritten, those elements are stored twice. */
 INLINE void PASTE(VEC, finish_register_of)(const int N, int64_t m, int r, const V(acc) *found, V(elem_c) *c,
                                            int64_t rs_c, int64_t cs_c, int flags)
 {
-    if (cs_c == 1 && (r + 1) * V(rows) <= m)
-        PASTE(VEC, finish_columns)(N, found, c + r * V(rows) * rs_c, rs_c, flags);
+    const int whole = (r + 1) * V(rows) <= m;
+    if (N > 1 && cs_c == 1 && (whole || flags & PYSIMD_ZERO))
+        PASTE(VEC, finish_columns)(N, found, c + (whole ? r * V(rows) : m - V(rows)) * rs_c, rs_c, flags);
     else
         UNROLL for (int j = 0; j < N; j++) PASTE(VEC, finish_register)(m, r, found[j], c + j * cs_c, rs_c, flags);
 }
@@ -700,7 +706,7 @@ INLINE void PASTE(VEC, product_by_columns)(const int N, const pysimd_call *s, in
                                            const V(elem_b) *x, V(elem_c) *c, const char *ahead)
 {
 #ifdef ONE_CHAIN
-    if (PASTE(VEC, is_in_chains)(s->m, s->k, s->cs_a)) {
+    if (PASTE(VEC, is_in_chains)(s->m, s->k, s->cs_a, s->flags)) {
 #define CHAINS(N) PASTE(VEC, in_chains_of_##N)(s->m, s->k, a, s->cs_a, x, s->rs_b, c, s->rs_c, s->cs_c, s->flags)
         if (N == 1)
             PASTE(VEC, by_columns_in_chains)(1, s->m, s->k, a, s->cs_a, x, 0, c, s->rs_c, 1, s->flags, ahead);

@@ -15,13 +15,11 @@
  *               begin again at each of them.
  *
  * On a Zen 3, one thread, a vector by 128 x 128 float took 664 ns in L1 by blocks of eight registers and eight terms,
- * 737 by one register after the other (eight terms), 802 by blocks down all of K; from L3 990, 1050 and 1190; a vector by
- * 4096 x 4096 3.0, 3.0 and 6.3 ms, with sixteen terms 4.0. With the prefetch 190 x 112 double from beyond L3 took 4.0
- * microseconds instead of 7.4, two vectors 5.3 instead of 11.3, four 8.5 instead of 16.8; from L2 1.0 times as long; but
- * with columns of 4 KB 1.1 to 1.4 times.
- * On a Xeon with AMX 1x128 by 128x128 double took 13.9 microseconds for ten products in registers and
- * 15.5 in passes, where reading B takes 15.0; 1x512 by 512x512 39 and 31 (33), 1x4096 by 4096x4096 9,530 and 5,624
- * (5,563).
+ * 737 by one register after the other, 802 by blocks down all of K; from L3 990, 1050 and 1190; a vector by 4096 x 4096
+ * 3.0, 3.0 and 6.3 ms, with sixteen terms 4.0. With the prefetch 190 x 112 double from beyond L3 took 4.0 microseconds
+ * instead of 7.4, two vectors 5.3 instead of 11.3, four 8.5 instead of 16.8; from L2 it made no difference; with columns
+ * of 4 KB they took 1.1 to 1.4 times as long. On a Xeon with AMX all of these take as long as reading A from L3 does; a
+ * float16 vector by 1000 x 1000 took 0.54 times as long as by one register after the other.
  */
 
 _Static_assert(V(depth) == 1, "a term at a time");
@@ -137,8 +135,9 @@ INLINE void PASTE(VEC, few_elements)(int64_t m, int64_t k, const V(elem_a) *a, i
     }
 }
 
-/* `count` terms of REGISTERS registers of each of N columns of C, both constants; the last begins at element `last`. The
- * accumulators are zero before if `first`. Prefetches what is AHEAD columns further on, a constant, unless that is 0. */
+/* `count` terms of REGISTERS registers of each of N columns of C, both constants; the last begins at element `last`.
+ * The accumulators are zero before if `first`. Prefetches what is AHEAD columns further on, a constant, unless that is
+ * 0. */
 INLINE void PASTE(VEC, block)(const int REGISTERS, const int N, const int AHEAD, int first, int64_t last, int64_t count,
                               const V(elem_a) *a, int64_t cs_a, const V(wide) *x, V(acc) *sums)
 {
@@ -222,10 +221,12 @@ INLINE const char *PASTE(VEC, chains_of_block)(const int N, int64_t m, int64_t k
 }
 
 /* Whether the terms of an element are added in one chain. */
-INLINE int PASTE(VEC, is_in_chains)(int64_t m, int64_t k, int64_t cs_a)
+INLINE int PASTE(VEC, is_in_chains)(int64_t m, int64_t k, int64_t cs_a, int flags)
 {
     enum { OF_ONE = 16, OF_TWO = 24, OF_THREE = 64, LONG_K = 32 };
-    if (ONE_CHAIN == 16 || m > 3 * V(rows)) return 1;
+    if (ONE_CHAIN == 16) return 1;
+    if (flags & PYSIMD_ANY_ROWS) return 0;
+    if (m > 3 * V(rows)) return 1;
     if (m >= V(rows)) return k <= (m > 2 * V(rows) ? OF_THREE : m > V(rows) ? OF_TWO : OF_ONE);
     return cs_a == m && k >= LONG_K;
 }
@@ -255,7 +256,7 @@ INLINE void PASTE(VEC, by_columns_in_chains)(const int N, int64_t m, int64_t k, 
     }
 }
 
-/* Several columns in functions of their own: inlined, they leave the other loops too few registers for their strides. */
+/* Several columns have functions of their own: inlined, they leave the other loops too few registers for strides. */
 #define IN_CHAINS_OF(N)                                                                                                \
     NOINLINE void PASTE(VEC, in_chains_of_##N)(int64_t m, int64_t k, const V(elem_a) *a, int64_t cs_a,                 \
                                                const V(elem_b) *x, int64_t rs_x, V(elem_c) *c, int64_t rs_c,           \

@@ -93,6 +93,47 @@ INLINE void interleave_pd(const __m256d *v, double *to)
     _mm256_storeu_pd(to + 12, _mm256_permute2f128_pd(high01, high23, 0x31));
 }
 
+/* The same of N registers, two to four, and N times as many elements. Of three, element e is lane e / 3 of register e % 3.
+ */
+INLINE void interleave_dense_ps(const int N, const __m256 *v, float *to)
+{
+    if (N == 4) {
+        interleave_ps(v, to);
+    } else if (N == 2) {
+        const __m256 low = _mm256_unpacklo_ps(v[0], v[1]), high = _mm256_unpackhi_ps(v[0], v[1]);
+        _mm256_storeu_ps(to, _mm256_permute2f128_ps(low, high, 0x20));
+        _mm256_storeu_ps(to + 8, _mm256_permute2f128_ps(low, high, 0x31));
+    } else {
+#define OF_THREE(lanes, of_1, of_2)                                                                                    \
+    _mm256_blend_ps(_mm256_blend_ps(_mm256_permutevar8x32_ps(v[0], lanes), _mm256_permutevar8x32_ps(v[1], lanes),      \
+                                    of_1),                                                                             \
+                    _mm256_permutevar8x32_ps(v[2], lanes), of_2)
+        _mm256_storeu_ps(to + 0, OF_THREE(_mm256_setr_epi32(0, 0, 0, 1, 1, 1, 2, 2), 0x92, 0x24));
+        _mm256_storeu_ps(to + 8, OF_THREE(_mm256_setr_epi32(2, 3, 3, 3, 4, 4, 4, 5), 0x24, 0x49));
+        _mm256_storeu_ps(to + 16, OF_THREE(_mm256_setr_epi32(5, 5, 6, 6, 6, 7, 7, 7), 0x49, 0x92));
+#undef OF_THREE
+    }
+}
+
+INLINE void interleave_dense_pd(const int N, const __m256d *v, double *to)
+{
+    if (N == 4) {
+        interleave_pd(v, to);
+    } else if (N == 2) {
+        const __m256d low = _mm256_unpacklo_pd(v[0], v[1]), high = _mm256_unpackhi_pd(v[0], v[1]);
+        _mm256_storeu_pd(to, _mm256_permute2f128_pd(low, high, 0x20));
+        _mm256_storeu_pd(to + 4, _mm256_permute2f128_pd(low, high, 0x31));
+    } else {
+#define OF_THREE(lanes, of_1, of_2)                                                                                    \
+    _mm256_blend_pd(_mm256_blend_pd(_mm256_permute4x64_pd(v[0], lanes), _mm256_permute4x64_pd(v[1], lanes), of_1),     \
+                    _mm256_permute4x64_pd(v[2], lanes), of_2)
+        _mm256_storeu_pd(to + 0, OF_THREE(0x40, 0x2, 0x4));
+        _mm256_storeu_pd(to + 4, OF_THREE(0xa5, 0x9, 0x2));
+        _mm256_storeu_pd(to + 8, OF_THREE(0xfe, 0x4, 0x9));
+#undef OF_THREE
+    }
+}
+
 /* float and double: the operations of the outer product, and parts of a vector by mask */
 #define GEMV_FLOATS(VEC_, elem, count)                                                                                 \
     enum { VEC_##_rows = count, VEC_##_depth = 1, VEC_##_widens = 0 };                                                 \
@@ -145,6 +186,7 @@ INLINE __m256 f32x8_load_one(const float *p) { return _mm256_zextps128_ps256(_mm
 INLINE __m256 f32x8_load_x_one(const float *p) { return f32x8_load_one(p); }
 INLINE __m256 f32x8_reduce_rows(const __m256 *acc) { return sums_of_rows_ps(acc); }
 INLINE void f32x8_interleave(const __m256 *v, float *to) { interleave_ps(v, to); }
+INLINE void f32x8_interleave_dense(const int N, const __m256 *v, float *to) { interleave_dense_ps(N, v, to); }
 typedef struct {
     __m256 x[4];
 } f32x8_short_x;
@@ -180,6 +222,7 @@ INLINE __m256d f64x4_load_one(const double *p) { return _mm256_zextpd128_pd256(_
 INLINE __m256d f64x4_load_x_one(const double *p) { return f64x4_load_one(p); }
 INLINE __m256d f64x4_reduce_rows(const __m256d *acc) { return sums_of_rows_pd(acc); }
 INLINE void f64x4_interleave(const __m256d *v, double *to) { interleave_pd(v, to); }
+INLINE void f64x4_interleave_dense(const int N, const __m256d *v, double *to) { interleave_dense_pd(N, v, to); }
 
 /* For a shuffle of a lane of 16 bytes that holds `rows` rows of K elements: the bytes of element p of row r, which go
  * to element p * step_p + r * step_r; zeros to the others. */
@@ -220,6 +263,7 @@ typedef struct {
     INLINE void VEC_##_store_masked(float *p, first_of m, __m256 v) { f32x8_store_masked(p, m, v); }                   \
     INLINE __m256 VEC_##_reduce_rows(const __m256 *acc) { return sums_of_rows_ps(acc); }                               \
     INLINE void VEC_##_interleave(const __m256 *v, float *to) { interleave_ps(v, to); }                                \
+    INLINE void VEC_##_interleave_dense(const int N, const __m256 *v, float *to) { interleave_dense_ps(N, v, to); }    \
     INLINE __m256 VEC_##_load(const uint16_t *p) { return widen(_mm_loadu_si128((const __m128i *)p)); }                \
     INLINE __m256 VEC_##_load_part(const uint16_t *p, part_of_bytes n) { return widen(first_bytes(p, n.bytes)); }      \
     INLINE __m256 VEC_##_load_first(const uint16_t *p, part_of_bytes n) { return widen(load_first_bytes(p, n)); }      \
@@ -336,6 +380,10 @@ INLINE i16x16_acc sums_of_pairs(i16x16_acc x, i16x16_acc y)
     INLINE void VEC_##_interleave(const i16x16_acc *v, VEC_##_sum *to)                                                 \
     {                                                                                                                  \
         interleave_ps((const __m256 *)v, (float *)to);                                                                 \
+    }                                                                                                                  \
+    INLINE void VEC_##_interleave_dense(const int N, const i16x16_acc *v, VEC_##_sum *to)                              \
+    {                                                                                                                  \
+        interleave_dense_ps(N, (const __m256 *)v, (float *)to);                                                        \
     }                                                                                                                  \
     INLINE __m256i VEC_##_load(const type_a *p) { return widen_a(_mm_loadu_si128((const __m128i *)p)); }               \
     INLINE __m256i VEC_##_load_part(const type_a *p, part_of_bytes n) { return widen_a(first_bytes(p, n.bytes)); }     \

@@ -57,6 +57,53 @@ INLINE void interleave_ps(const __m512 *v, float *to)
 }
 #undef STORE_QUARTERS
 
+/* The same of N registers, two to four, and N times as many elements. Of three, element e is lane e / 3 of register e % 3.
+ */
+INLINE void interleave_dense_ps(const int N, const __m512 *v, float *to)
+{
+    if (N == 4) {
+        interleave_ps(v, to);
+    } else if (N == 2) {
+        const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+        _mm512_storeu_ps(to, _mm512_permutex2var_ps(v[0], low, v[1]));
+        _mm512_storeu_ps(to + 16, _mm512_permutex2var_ps(v[0], _mm512_add_epi32(low, _mm512_set1_epi32(8)), v[1]));
+    } else {
+        const __m512i lanes[3] = {
+            _mm512_setr_epi32(0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5),
+            _mm512_setr_epi32(5, 5, 6, 6, 6, 7, 7, 7, 8, 8, 8, 9, 9, 9, 10, 10),
+            _mm512_setr_epi32(10, 11, 11, 11, 12, 12, 12, 13, 13, 13, 14, 14, 14, 15, 15, 15),
+        };
+        const __mmask16 of_1[3] = {0x2492, 0x9249, 0x4924};
+        const __mmask16 of_2[3] = {0x4924, 0x2492, 0x9249};
+        UNROLL for (int i = 0; i < 3; i++) {
+            __m512 x = _mm512_permutexvar_ps(lanes[i], v[0]);
+            x = _mm512_mask_permutexvar_ps(x, of_1[i], lanes[i], v[1]);
+            _mm512_storeu_ps(to + 16 * i, _mm512_mask_permutexvar_ps(x, of_2[i], lanes[i], v[2]));
+        }
+    }
+}
+
+INLINE void interleave_dense_pd(const int N, const __m512d *v, double *to)
+{
+    if (N == 4) {
+        interleave_pd(v, to);
+    } else if (N == 2) {
+        const __m512i low = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
+        _mm512_storeu_pd(to, _mm512_permutex2var_pd(v[0], low, v[1]));
+        _mm512_storeu_pd(to + 8, _mm512_permutex2var_pd(v[0], _mm512_add_epi64(low, _mm512_set1_epi64(4)), v[1]));
+    } else {
+        const __m512i lanes[3] = {_mm512_setr_epi64(0, 0, 0, 1, 1, 1, 2, 2), _mm512_setr_epi64(2, 3, 3, 3, 4, 4, 4, 5),
+                                  _mm512_setr_epi64(5, 5, 6, 6, 6, 7, 7, 7)};
+        const __mmask8 of_1[3] = {0x92, 0x24, 0x49};
+        const __mmask8 of_2[3] = {0x24, 0x49, 0x92};
+        UNROLL for (int i = 0; i < 3; i++) {
+            __m512d x = _mm512_permutexvar_pd(lanes[i], v[0]);
+            x = _mm512_mask_permutexvar_pd(x, of_1[i], lanes[i], v[1]);
+            _mm512_storeu_pd(to + 8 * i, _mm512_mask_permutexvar_pd(x, of_2[i], lanes[i], v[2]));
+        }
+    }
+}
+
 /* float and double: the operations of the outer product, and parts of a vector by mask */
 #define GEMV_FLOATS(VEC_, elem, count)                                                                                 \
     enum { VEC_##_rows = count, VEC_##_depth = 1, VEC_##_widens = 0 };                                                 \
@@ -100,12 +147,14 @@ GEMV_FLOATS(f32x16, float, 16)
 PERMUTED_PS(f32x16)
 INLINE __m512 f32x16_reduce_rows(const __m512 *acc) { return sums_of_rows_ps(acc); }
 INLINE void f32x16_interleave(const __m512 *v, float *to) { interleave_ps(v, to); }
+INLINE void f32x16_interleave_dense(const int N, const __m512 *v, float *to) { interleave_dense_ps(N, v, to); }
 GEMV_FLOATS(f64x8, double, 8)
 typedef __m512i f64x8_index;
 INLINE __m512i f64x8_index_of(const uint8_t *of) { return _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)of)); }
 INLINE __m512d f64x8_permuted(__m512d v, __m512i index) { return _mm512_permutexvar_pd(index, v); }
 INLINE __m512d f64x8_reduce_rows(const __m512d *acc) { return sums_of_rows_pd(acc); }
 INLINE void f64x8_interleave(const __m512d *v, double *to) { interleave_pd(v, to); }
+INLINE void f64x8_interleave_dense(const int N, const __m512d *v, double *to) { interleave_dense_pd(N, v, to); }
 
 /* Sixteen 16-bit floats, widened to float */
 #define GEMV_HALVES(VEC_, widen)                                                                                       \
@@ -127,6 +176,7 @@ INLINE void f64x8_interleave(const __m512d *v, double *to) { interleave_pd(v, to
     INLINE void VEC_##_store_masked(float *p, __mmask16 m, __m512 v) { f32x16_store_masked(p, m, v); }                 \
     INLINE __m512 VEC_##_reduce_rows(const __m512 *acc) { return sums_of_rows_ps(acc); }                               \
     INLINE void VEC_##_interleave(const __m512 *v, float *to) { interleave_ps(v, to); }                                \
+    INLINE void VEC_##_interleave_dense(const int N, const __m512 *v, float *to) { interleave_dense_ps(N, v, to); }    \
     INLINE __m512 VEC_##_load(const uint16_t *p) { return widen(_mm256_loadu_si256((const __m256i *)p)); }             \
     INLINE __m512 VEC_##_load_part(const uint16_t *p, __mmask16 part)                                                  \
     {                                                                                                                  \

@@ -61,6 +61,10 @@ INLINE i16x32_acc sums_of_rows_epi32(const i16x32_acc *acc)
     {                                                                                                                  \
         interleave_ps((const __m512 *)v, (float *)to);                                                                 \
     }                                                                                                                  \
+    INLINE void VEC_##_interleave_dense(const int N, const i16x32_acc *v, uint32_t *to)                                \
+    {                                                                                                                  \
+        interleave_dense_ps(N, (const __m512 *)v, (float *)to);                                                        \
+    }                                                                                                                  \
     INLINE __m512i VEC_##_load(const type_a *p) { return widen_a(_mm256_loadu_si256((const __m256i *)p)); }            \
     INLINE __m512i VEC_##_load_part(const type_a *p, __mmask32 part)                                                   \
     {                                                                                                                  \
