@@ -285,14 +285,24 @@ static int least_of_vectors(int64_t few, int wide, int narrow)
     return (narrow ? of_halves : of_floats)[few - 2];
 }
 
+/* From how many rows of a transposed A on an AVX-512 kernel with one chain an element computes two to four columns. By
+ * ratios of time to the kernels with tiles, float, double and bfloat16 (Xeon with AMX): two columns of 33 rows 0.4 to
+ * 0.9 times with K = 2 and 6, of 100 0.4 to 0.6; three of 33 and 64 rows 0.5 to 1.0 with K = 2, 0.6 to 1.3 with more, of
+ * 100 0.5 to 1.0; four of 64 rows 0.6 to 1.4, of 100 0.7 to 1.1. */
+static int least_rows(int64_t columns, int64_t k)
+{
+    enum { SHORT_K = 4, SOME_K = 16 };
+    if (columns == 2) return k <= SOME_K ? 32 : 64;
+    return columns == 3 && k <= SHORT_K ? 32 : 96;
+}
+
 /* The kernel of the product of a matrix by up to PYSIMD_GEMV_COLUMNS vectors, where it is that with one chain an
  * element, or for few rows because K is short; or NULL. By ratios of time to the other kernels on a Xeon with AMX,
  * single calls and batches, one thread: two rows of float and double by 500 to 3000 columns of K = 2 and 4 0.6 to 0.9
- * times with chains, of K = 6 to 28 0.55 to 0.9 times by the kernel for few rows; two columns of a transposed A 0.5 to
- * 1.0 times; 500 rows by four columns of K up to 16 0.4 times. */
+ * times with chains, of K = 6 to 28 0.55 to 0.9 times by the kernel for few rows. */
 static const pysimd_kernel *of_vectors(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
 {
-    enum { SHORT_K = 8, SOME_K = 64, LONG_K = 64, DIRECT_K = 32, DIRECT_BYTES = 64 << 10, MANY = 256 };
+    enum { SHORT_K = 8, SOME_K = 64, LONG_K = 64, DIRECT_K = 32, DIRECT_BYTES = 64 << 10 };
     const int wide = m < n, narrow = pysimd_element_sizes[types].a < 4;
     const int64_t few = wide ? m : n, many = wide ? n : m;
     const ordered_choice *found = &ordered_choices[types];
@@ -304,9 +314,10 @@ static const pysimd_kernel *of_vectors(int types, int64_t m, int64_t n, int64_t 
         const int some = many > kernel->dispatch_by_columns / 2 ? k <= SOME_K : many < kernel->mr && k >= LONG_K;
         return fills || some || k <= SHORT_K ? kernel : NULL;
     }
-    if (!fills || k >= SOME_K) return NULL;
-    if (narrow && wide) return k > DIRECT_K && 2.0 * (double)many * (double)k >= DIRECT_BYTES ? kernel : NULL;
-    if (!wide) return few == 2 || k >= 2 * SHORT_K || (few == 4 && many > MANY) ? kernel : NULL;
+    if (k >= SOME_K) return NULL;
+    if (!wide) return many >= least_rows(few, k) ? kernel : NULL;
+    if (!fills) return NULL;
+    if (narrow) return k > DIRECT_K && 2.0 * (double)many * (double)k >= DIRECT_BYTES ? kernel : NULL;
     const pysimd_kernel *of_few_rows = atomic_load_explicit(&found->few, memory_order_acquire);
     if (few < 4 ? k <= SHORT_K / 2 : k <= 2 * SHORT_K) return kernel;
     if (of_few_rows && many >= 2 * of_few_rows->nr) return k < SOME_K / 2 ? of_few_rows : NULL;
@@ -316,13 +327,8 @@ static const pysimd_kernel *of_vectors(int types, int64_t m, int64_t n, int64_t 
 const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
 {
     const int few = pysimd_is_few_columns(m, n, k) && a == PYSIMD_BY_COLUMNS;
-    const int chains = pysimd_is_of_vectors(m, n, k);
-    const pysimd_kernel *dots = atomic_load_explicit(&ordered_choices[types].dots, memory_order_acquire);
-    const int of_halves = pysimd_element_sizes[types].a < 4 && k >= 16; /* 0.7 to 0.9 times as long */
-    const int first = chains && (of_halves || (dots && dots->target == AVX2));
-    const pysimd_kernel *kernel = first ? of_vectors(types, m, n, k, a, b) : NULL;
+    const pysimd_kernel *kernel = pysimd_is_of_vectors(m, n, k) ? of_vectors(types, m, n, k, a, b) : NULL;
     if (!kernel && few) kernel = of_few_transposed(types, k);
-    if (!kernel && chains) kernel = of_vectors(types, m, n, k, a, b);
     if (!kernel && pysimd_is_long(m, n, k)) kernel = choose_by_order(types, m, n, k, a, b);
     return kernel ? kernel : pysimd_choose(types, m, n, k);
 }
