@@ -136,18 +136,17 @@ INLINE void PASTE(VEC, few_elements)(int64_t m, int64_t k, const V(elem_a) *a, i
 }
 
 /* `count` terms of REGISTERS registers of each of N columns of C, both constants; the last begins at element `last`.
- * The accumulators are zero before if `first`. Prefetches what is AHEAD columns further on, a constant, unless that is
- * 0. */
-INLINE void PASTE(VEC, block)(const int REGISTERS, const int N, const int AHEAD, int first, int64_t last, int64_t count,
-                              const V(elem_a) *a, int64_t cs_a, const V(wide) *x, V(acc) *sums)
+ * The accumulators are zero before if `first`. Prefetches what is `ahead` elements further on, unless that is 0. */
+INLINE void PASTE(VEC, block)(const int REGISTERS, const int N, int first, int64_t last, int64_t count,
+                              const V(elem_a) *a, int64_t cs_a, int64_t ahead, const V(wide) *x, V(acc) *sums)
 {
     enum { APART = PASTE(VEC, TERMS_APART), OF_LINE = 64 / sizeof *a };
     V(acc) acc[PASTE(VEC, IN_CHAINS)];
     UNROLL for (int e = 0; e < REGISTERS * N; e++) acc[e] = first ? V(zero)() : sums[e];
     for (int64_t p = 0; p < count; p++, a += cs_a, x++) {
         V(vec) ar[8];
-        if (AHEAD)
-            UNROLL for (int e = 0; e < REGISTERS * V(rows); e += OF_LINE) __builtin_prefetch(a + AHEAD * cs_a + e);
+        if (ahead)
+            UNROLL for (int e = 0; e < REGISTERS * V(rows); e += OF_LINE) __builtin_prefetch(a + ahead + e);
         UNROLL for (int r = 0; r < REGISTERS; r++)
             ar[r] = V(columns)(a + (r == REGISTERS - 1 ? last : r * V(rows)), cs_a, 1);
         UNROLL for (int j = 0; j < N; j++) {
@@ -158,18 +157,26 @@ INLINE void PASTE(VEC, block)(const int REGISTERS, const int N, const int AHEAD,
     UNROLL for (int e = 0; e < REGISTERS * N; e++) sums[e] = acc[e];
 }
 
-/* The same of all registers of m elements. */
-INLINE void PASTE(VEC, blocks)(const int N, const int AHEAD, int first, int64_t m, int64_t count, const V(elem_a) *a,
-                               int64_t cs_a, const V(wide) *x, V(acc) *sums)
+/* The same of all registers of m elements, by blocks of a few sizes: one of each number of registers takes the compiler
+ * minutes. */
+INLINE void PASTE(VEC, blocks)(const int N, int first, int64_t m, int64_t count, const V(elem_a) *a, int64_t cs_a,
+                               int64_t ahead, const V(wide) *x, V(acc) *sums)
 {
-    const int MOST = N == 1 ? 8 : N == 3 ? ONE_CHAIN / 4 : (ONE_CHAIN == 16 ? 16 : 8) / N;
-    for (; m > MOST * V(rows); m -= MOST * V(rows), a += MOST * V(rows), sums += MOST * N)
-        PASTE(VEC, block)(MOST, N, AHEAD, first, (MOST - 1) * V(rows), count, a, cs_a, x, sums);
-    switch ((m + V(rows) - 1) / V(rows)) {
-#define CASE(R)                                                                                                        \
-    case R: PASTE(VEC, block)(R <= MOST ? R : 1, N, AHEAD, first, m - V(rows), count, a, cs_a, x, sums); break;
-        CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
-#undef CASE
+    const int MOST = N == 1 ? 8 : N == 2 ? ONE_CHAIN == 16 ? 8 : 4 : ONE_CHAIN == 16 ? 4 : N == 3 ? 3 : 2;
+    while (m > 0) {
+        const int64_t registers = (m + V(rows) - 1) / V(rows);
+#define BLOCK(R)                                                                                                       \
+    if (registers >= (R)) {                                                                                            \
+        PASTE(VEC, block)(R, N, first, registers > (R) ? ((R) - 1) * V(rows) : m - V(rows), count, a, cs_a, ahead, x,  \
+                          sums);                                                                                       \
+        m -= (R) * V(rows), a += (R) * V(rows), sums += (R) * N;                                                       \
+        continue;                                                                                                      \
+    }
+        BLOCK(MOST)
+        BLOCK(MOST > 4 ? 4 : MOST > 2 ? 2 : 1)
+        BLOCK(MOST > 4 ? 2 : 1)
+        BLOCK(1)
+#undef BLOCK
     }
 }
 
@@ -179,16 +186,13 @@ INLINE void PASTE(VEC, chains_in_blocks)(const int N, int64_t m, int64_t k, cons
                                          int flags)
 {
     enum { TERMS = PASTE(VEC, TERMS_OF_PASS), APART = PASTE(VEC, TERMS_APART), SHORT = 2048 };
-    const int AHEAD = N == 1 ? TERMS : 2 * TERMS, is_short = cs_a * (int64_t)sizeof *a <= SHORT;
+    const int64_t ahead = cs_a * (int64_t)sizeof *a <= SHORT ? (N == 1 ? TERMS : 2 * TERMS) * cs_a : 0;
     V(acc) acc[PASTE(VEC, CHAIN_BYTES) / sizeof(V(acc))];
     V(wide) terms[PYSIMD_GEMV_COLUMNS * APART]; /* at a distance that is known here: that of B would take registers */
     for (int64_t p = 0; p < k; p += TERMS) {
         const int64_t count = k - p < TERMS ? k - p : TERMS;
         PASTE(VEC, widen_terms)(N, count, x + p, rs_x, terms, APART);
-        if (is_short)
-            PASTE(VEC, blocks)(N, AHEAD, p == 0, m, count, a + p * cs_a, cs_a, terms, acc);
-        else
-            PASTE(VEC, blocks)(N, 0, p == 0, m, count, a + p * cs_a, cs_a, terms, acc);
+        PASTE(VEC, blocks)(N, p == 0, m, count, a + p * cs_a, cs_a, ahead, terms, acc);
     }
     const int registers = (int)((m + V(rows) - 1) / V(rows));
     for (int r = 0; r < registers; r++) {
