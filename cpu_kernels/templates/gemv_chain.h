@@ -17,8 +17,8 @@
  * On a Zen 3, one thread, a vector by 128 x 128 float took 664 ns in L1 by blocks of eight registers and eight terms,
  * 737 by one register after the other, 802 by blocks down all of K; from L3 990, 1050 and 1190; a vector by 4096 x 4096
  * 3.0, 3.0 and 6.3 ms, with sixteen terms 4.0. With the prefetch 190 x 112 double from beyond L3 took 4.0 microseconds
- * instead of 7.4, two vectors 5.3 instead of 11.3, four 8.5 instead of 16.8; from L2 it made no difference; with columns
- * of 4 KB they took 1.1 to 1.4 times as long. On a Xeon with AMX all of these take as long as reading A from L3 does; a
+ * instead of 7.4, two vectors 5.3 instead of 11.3, four 8.5 instead of 16.8; from L2 it made no difference; columns of
+ * 4 KB took 1.1 to 1.4 times as long with it. On a Xeon with AMX all of these take as long as reading A from L3 does; a
  * float16 vector by 1000 x 1000 took 0.54 times as long as by one register after the other.
  */
 
