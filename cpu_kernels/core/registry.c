@@ -280,9 +280,10 @@ static const pysimd_kernel *of_few_transposed(int types, int64_t k)
  * to 1.0 times, three by 64 columns of float 0.8 to 1.5, bfloat16 0.7 to 1.0. */
 static int least_of_vectors(int64_t few, int wide, int narrow)
 {
-    static const int of_floats[] = {96, 256, 768}, of_halves[] = {32, 64, 256};
+    static const int columns[2][PYSIMD_GEMV_COLUMNS - 1] = {{96, 256, 768}, {32, 64, 256}}; /* one table: GCC 12's
+        sanitizer takes the size of two that a condition chooses between for that of neither */
     if (!wide) return few < PYSIMD_GEMV_COLUMNS ? 32 : 64;
-    return (narrow ? of_halves : of_floats)[few - 2];
+    return columns[narrow][few - 2];
 }
 
 /* From how many rows of a transposed A on an AVX-512 kernel with one chain an element computes two to four columns. By

@@ -57,11 +57,12 @@ INLINE const char *PASTE(VEC, chains)(const int REGISTERS, const int N, int64_t 
             PASTE(VEC, finish_registers)(REGISTERS, last, acc[j], c + j * cs_c, rs_c, flags);
         return ahead;
     }
-    UNROLL for (int r = 0; r < REGISTERS; r++) {
-        V(acc) found[PYSIMD_GEMV_COLUMNS];
-        UNROLL for (int j = 0; j < PYSIMD_GEMV_COLUMNS; j++) found[j] = j < N ? acc[j][r] : V(zero)();
-        PASTE(VEC, finish_register_of)(N, last + V(rows), r, found, c, rs_c, cs_c, flags);
-    }
+    /* Through memory: unrolled, these stores took the compiler half of its time, and no product less. */
+    V(acc) found[PASTE(VEC, IN_CHAINS)][PYSIMD_GEMV_COLUMNS];
+    UNROLL for (int r = 0; r < REGISTERS; r++)
+        UNROLL for (int j = 0; j < PYSIMD_GEMV_COLUMNS; j++) found[r][j] = j < N ? acc[j][r] : V(zero)();
+    for (int r = 0; r < REGISTERS; r++)
+        PASTE(VEC, finish_register_of)(N, last + V(rows), r, found[r], c, rs_c, cs_c, flags);
     return ahead;
 }
 
@@ -240,9 +241,8 @@ INLINE void PASTE(VEC, by_columns_in_chains)(const int N, int64_t m, int64_t k, 
                                              int flags, const char *ahead)
 {
     enum { SHORT_K = 16, IN_L1 = 32 << 10, LATER = 16 };
-    if (m < V(rows)) {
-        for (int j = 0; j < N; j++)
-            PASTE(VEC, few_elements)(m, k, a, cs_a, x + j * rs_x, c + j * cs_c, rs_c, flags);
+    if (N == 1 && m < V(rows)) { /* gemv.h computes several columns of so few elements one after the other */
+        PASTE(VEC, few_elements)(m, k, a, cs_a, x, c, rs_c, flags);
         return;
     }
     const int MOST = ONE_CHAIN < 16 && N == 4 ? 2 : PASTE(VEC, IN_CHAINS) / N; /* registers */
