@@ -2,9 +2,10 @@
 
 m, k and n are log-uniform from 1 to 4096, by a seed, with at most MOST_MACS multiply-adds; types and the layouts plain,
 A.mT and B.mT take turns. SHAPES are the extreme ones, of every type and layout. Cases are measured as in cliffs.py: on
-the same arrays, into an ``out`` that exists, in interleaved samples of which the best counts, narrow types beside NumPy
-on float32 copies. The headline is the worst and the geometric mean of numpy / pysimd among the random shapes that take
-NumPy 1 microsecond or longer. ``reads`` is what one core, and all, read from memory in the same run.
+the same arrays, into an ``out`` that exists, in interleaved samples of which the best counts (``--apart``: each side
+while the other's threads sleep), slower ones again at the end, narrow types beside NumPy on float32 copies. The
+headline is the worst and the geometric mean of numpy / pysimd among the random shapes that take NumPy 1 microsecond or
+longer. ``reads`` is what one core, and all, read from memory in the same run.
 
 ``python benchmarks/shapes_cpu.py --out benchmarks/results/shapes_cpu_amd.json`` (``--plot FILE.png``)
 ``--threads 1`` compares one thread of both (needs threadpoolctl). With ``--seconds 60 --resume`` the cases are measured
@@ -20,7 +21,6 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
 from pathlib import Path
 
 import cliffs
@@ -103,7 +103,7 @@ def summary(rows: list[dict], extreme: set[Case]) -> dict:
     counted = [row for row in rows if row["numpy_us"] >= 1]
     found = {}
     for name, inside in (("random", False), ("extreme", True)):
-        own = [row for row in counted if (case_of(row) in extreme) == inside]
+        own = [row for row in counted if (cliffs.case_of(row) in extreme) == inside]
         if own:
             found[name] = {
                 "cases": len(own),
@@ -112,10 +112,6 @@ def summary(rows: list[dict], extreme: set[Case]) -> dict:
                 "slower_percent": 100 * sum(row["ratio"] < 1 for row in own) / len(own),
             }
     return found
-
-
-def case_of(row: dict) -> Case:
-    return Case(*(row[field.name] for field in fields(Case)))
 
 
 def show(found: dict) -> None:
@@ -133,6 +129,7 @@ def main() -> None:
     parser.add_argument("--types", nargs="+", choices=cliffs.TYPES, default=cliffs.TYPES)
     parser.add_argument("--count", type=int, default=900, help="of random shapes (%(default)s)")
     parser.add_argument("--threads", type=int, default=None, help="of both sides; default: their own choice")
+    parser.add_argument("--apart", action="store_true", help="each side while the other's threads sleep")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=math.inf, help="end after so long")
     parser.add_argument("--resume", action="store_true", help="keep the rows of --out and measure other cases")
@@ -151,18 +148,28 @@ def main() -> None:
     todo = extreme[: len(extreme) // len(LAYOUTS)] + drawn + extreme[len(extreme) // len(LAYOUTS) :]
     if options.resume and options.out and options.out.exists():
         rows = json.loads(options.out.read_text())["rows"]
-    known = {case_of(row) for row in rows}
+    known = {cliffs.case_of(row) for row in rows}
     for case in todo:
         if time.monotonic() - start > options.seconds:
             break
         if case not in known:
-            rows.append(cliffs.measured(case, options.threads))
+            rows.append(cliffs.measured(case, options.threads, options.apart))
+    if time.monotonic() - start < options.seconds:
+        rows = cliffs.settled(rows, options.threads, options.apart)
     record.progress(f"{len(rows)} of {len(todo)} cases in {time.monotonic() - start:.0f} s")
     found = summary(rows, set(extreme))
     show(found)
     if options.plot:
         plot(rows, options.plot)
-    record.write(record.cpu(), options.out, reads=found_reads, threads=options.threads, summary=found, rows=rows)
+    record.write(
+        record.cpu(),
+        options.out,
+        reads=found_reads,
+        threads=options.threads,
+        apart=options.apart,
+        summary=found,
+        rows=rows,
+    )
 
 
 if __name__ == "__main__":

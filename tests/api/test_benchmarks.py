@@ -3,6 +3,7 @@
 import importlib.util
 import itertools
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -178,3 +179,32 @@ def test_a_side_is_sampled_until_neither_gets_shorter(scripts):
     assert 199 - len(list(slow)) == 7 + cliffs.STEADY[False] - 1
     falling = (0.9**i for i in itertools.count())
     assert cliffs.shortest({"falling": falling.__next__}, 1.0) == {"falling": 0.9 ** (cliffs.MOST_SAMPLES[False] - 1)}
+
+
+def test_slower_cases_are_measured_again_and_the_best_time_of_each_side_counts(scripts, monkeypatch):
+    cliffs = scripts("cliffs")
+    case = {"types": "f32", "layout": "plain", "batch": 1, "m": 4, "k": 4, "n": 4, "products": 1}
+
+    def row(ours, theirs):
+        return {**case, "pysimd_us": ours, "numpy_us": theirs, "ratio": theirs / ours}
+
+    later = iter([row(6.0, 5.0), row(4.0, 9.0)])
+    monkeypatch.setattr(cliffs, "measured", lambda *_: next(later))
+    assert cliffs.settled([row(7.0, 4.0), row(2.0, 4.0)], None, False) == [
+        {**row(4.0, 4.0), "passes": 3},
+        row(2.0, 4.0),
+    ]
+
+
+def test_a_side_alone_is_sampled_when_other_threads_sleep(scripts):
+    cliffs, end = scripts("cliffs"), threading.Event()
+
+    def spin():
+        while not end.is_set():
+            pass
+
+    thread = threading.Thread(target=spin)
+    thread.start()
+    threading.Timer(0.05, end.set).start()
+    assert cliffs.from_idle(lambda: 2.0 if thread.is_alive() else 1.0, 3) == 1.0
+    thread.join()
