@@ -5,8 +5,7 @@ type and layout. Both sides multiply the same arrays into an ``out`` that exists
 best counts; narrow types are compared with NumPy on float32 copies of the same values that were made beforehand.
 Batches "L2", "L3" and "memory" have as many products as fill half of L2, half of L3 and twice L3. The headline is the
 worst of numpy / pysimd among calls that take NumPy 1 microsecond or longer. Cases in which pysimd is slower are
-measured again at the end, AGAIN times at most: of all samples of a side the best counts, so a case stays slower only if
-NumPy's best is.
+measured AGAIN times more at the end, and the median of the ratios counts.
 
 In turn with NumPy, pysimd's threads run beside those of NumPy's OpenBLAS, which spin for some 100 milliseconds after a
 large product. With ``--apart`` a side is measured when the other's threads sleep, as in a program that multiplies by
@@ -25,6 +24,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
 from functools import cache, partial
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -67,8 +67,9 @@ GAIN = 0.01
 BURST = {False: 4, True: 1}
 """Samples of a side in a row where the sides are measured apart; of short calls, and of long ones."""
 
-AGAIN = 2
-"""Passes over the cases in which pysimd was slower. Of 3,960 cases on a shared host a few are always disturbed."""
+AGAIN = 4
+"""Of a case in which pysimd was slower. On a shared host the speed of memory differs by a factor of two from second to
+second: of 3,960 cases a few are always disturbed, and the best times of each side are those of other seconds."""
 
 
 @dataclass(frozen=True)
@@ -272,18 +273,18 @@ def case_of(row: dict) -> Case:
     return Case(*(row[field.name] for field in fields(Case)))
 
 
-def measured_again(row: dict, threads: int | None, alone: bool) -> dict:
-    """The row with the best of its times and of new ones; ``passes`` counts how often it was measured."""
-    new = measured(case_of(row), threads, alone)
-    us = {side: min(row[side], new[side]) for side in ("pysimd_us", "numpy_us")}
-    return {**row, **us, "ratio": us["numpy_us"] / us["pysimd_us"], "passes": row.get("passes", 1) + 1}
-
-
 def settled(rows: list[dict], threads: int | None, alone: bool) -> list[dict]:
-    """The rows, those in which pysimd is slower measured AGAIN times more, until it is not."""
-    for _ in range(AGAIN):
-        rows = [measured_again(row, threads, alone) if row["ratio"] < 1 else row for row in rows]
-    return rows
+    """The rows. One in which pysimd is slower is measured AGAIN times more and becomes that of the median ratio, with
+    all ``ratios``."""
+    found = []
+    for row in rows:
+        if row["ratio"] < 1 and "ratios" not in row:
+            times = sorted(
+                [row, *(measured(case_of(row), threads, alone) for _ in range(AGAIN))], key=itemgetter("ratio")
+            )
+            row = {**times[len(times) // 2], "ratios": [round(x["ratio"], 3) for x in times]}
+        found.append(row)
+    return found
 
 
 # --- what the rows say ---

@@ -181,19 +181,18 @@ def test_a_side_is_sampled_until_neither_gets_shorter(scripts):
     assert cliffs.shortest({"falling": falling.__next__}, 1.0) == {"falling": 0.9 ** (cliffs.MOST_SAMPLES[False] - 1)}
 
 
-def test_slower_cases_are_measured_again_and_the_best_time_of_each_side_counts(scripts, monkeypatch):
+def test_slower_cases_are_measured_again_and_the_median_counts(scripts, monkeypatch):
     cliffs = scripts("cliffs")
     case = {"types": "f32", "layout": "plain", "batch": 1, "m": 4, "k": 4, "n": 4, "products": 1}
 
     def row(ours, theirs):
         return {**case, "pysimd_us": ours, "numpy_us": theirs, "ratio": theirs / ours}
 
-    later = iter([row(6.0, 5.0), row(4.0, 9.0)])
+    later = iter([row(4.0, 8.0), row(5.0, 5.0), row(4.0, 3.0), row(5.0, 6.0)])
     monkeypatch.setattr(cliffs, "measured", lambda *_: next(later))
-    assert cliffs.settled([row(7.0, 4.0), row(2.0, 4.0)], None, False) == [
-        {**row(4.0, 4.0), "passes": 3},
-        row(2.0, 4.0),
-    ]
+    found = cliffs.settled([row(8.0, 4.0), row(2.0, 4.0)], None, False)
+    assert found == [{**row(5.0, 5.0), "ratios": [0.5, 0.75, 1.0, 1.2, 2.0]}, row(2.0, 4.0)]
+    assert cliffs.settled([{**row(2.0, 1.0), "ratios": [0.5]}], None, False)[0]["ratio"] == 0.5
 
 
 def test_a_side_alone_is_sampled_when_other_threads_sleep(scripts):

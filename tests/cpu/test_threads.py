@@ -56,7 +56,7 @@ def test_same_bits_for_any_number_of_threads(types, case, rng):
     c = random_operand(rng, one.dtype, one.shape)
     transposed = np.ascontiguousarray(b.swapaxes(-1, -2)).swapaxes(-1, -2)
     scaled = pysimd.gemm(a, b, c, alpha=2, beta=-1, threads=1)
-    for threads in (2, 3, 4, 8, 300):
+    for threads in few((2, 3, 4, 8, 300)):
         assert pysimd.matmul(a, b, threads=threads).tobytes() == one.tobytes(), threads
         assert pysimd.matmul(a, transposed, threads=threads).tobytes() == one.tobytes(), threads
         assert pysimd.gemm(a, b, c, alpha=2, beta=-1, threads=threads).tobytes() == scaled.tobytes(), threads
@@ -209,14 +209,14 @@ print(wrong)
 @LINUX
 def test_calls_at_the_same_time_share_the_threads():
     """Eight calls that ask for three threads have two more than their own between them, asleep or awake."""
-    code = """
+    code = f"""
 before = len(tasks())
 wrong = []
 def work(number):
-    for i in range(40):
+    for i in range({8 if SANITIZED else 40}):
         if not right(1 + (number + i) % 3):
             wrong.append(number)
-        if i % 10 == 0:
+        if i % {2 if SANITIZED else 10} == 0:
             time.sleep(0.002)
 threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
 for thread in threads:
@@ -248,7 +248,7 @@ for task in tasks() - before:
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no setitimer")
 def test_a_call_in_a_signal_handler():
     """It is answered while the interrupted product holds the threads."""
-    n = 1600 if SANITIZED else 2500  # a product of some tenths of a second
+    n = 400 if SANITIZED else 2500  # a product of some tenths of a second
     code = f"""
 n = {n}
 calls = []
