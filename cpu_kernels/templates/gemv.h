@@ -62,8 +62,8 @@ INLINE void PASTE(VEC, finish)(const int REGISTERS, int m, V(acc) *found, V(elem
 }
 
 /* M rows of A, a constant, by rows. A load may reach as far as `end`.
- * Without gain from L3 and memory (Zen 3, double): to prefetch the eight rows that follow, 0.9 to 1.1 times as fast; four
- * rows at a time, the same. */
+ * Without gain from L3 and memory (Zen 3, double): to prefetch the eight rows that follow, 0.9 to 1.1 times as fast; to
+ * read four rows at a time, the same. */
 INLINE void PASTE(VEC, rows_of)(const int M, int64_t k, const V(elem_a) *a, int64_t rs_a, const V(elem_a) *end,
                                 const V(elem_b) *x, V(elem_c) *c, int64_t rs_c, int flags)
 {
