@@ -277,11 +277,11 @@ static const pysimd_kernel *of_few_transposed(int types, int64_t k)
 /* From how many columns of a B by rows, or rows of a transposed A, on a GEMV kernel with sixteen registers computes two
  * to four rows, or columns. By ratios of time to the kernels with tiles, K from 2 to 48 (Zen 3): 300 rows by two or
  * three columns 0.4 to 0.6 times, 64 rows by four 0.7 to 1.0, 33 rows by three 0.9 to 1.1; two rows by 300 columns 0.8
- * to 1.0 times, three by 64 columns of float 0.8 to 1.5, bfloat16 0.7 to 1.0. */
+ * to 1.0 times, three by 64 columns of float 0.8 to 1.5, bfloat16 0.7 to 1.0. Wide and narrow types have one table: of
+ * two that a condition chooses, GCC 12's object-size check refuses elements that are there. */
 static int least_of_vectors(int64_t few, int wide, int narrow)
 {
-    static const int columns[2][PYSIMD_GEMV_COLUMNS - 1] = {{96, 256, 768}, {32, 64, 256}}; /* one table: GCC 12's
-        sanitizer takes the size of two that a condition chooses between for that of neither */
+    static const int columns[2][PYSIMD_GEMV_COLUMNS - 1] = {{96, 256, 768}, {32, 64, 256}};
     if (!wide) return few < PYSIMD_GEMV_COLUMNS ? 32 : 64;
     return columns[narrow][few - 2];
 }

@@ -3,7 +3,6 @@
 import importlib.util
 import itertools
 import json
-import threading
 
 import numpy as np
 import pytest
@@ -195,15 +194,23 @@ def test_slower_cases_are_measured_again_and_the_median_counts(scripts, monkeypa
     assert cliffs.settled([{**row(2.0, 1.0), "ratios": [0.5]}], None, False)[0]["ratio"] == 0.5
 
 
-def test_a_side_alone_is_sampled_when_other_threads_sleep(scripts):
-    cliffs, end = scripts("cliffs"), threading.Event()
+def test_a_side_alone_is_sampled_when_other_threads_sleep(scripts, monkeypatch):
+    """On a clock of its own, where they spin for 50 milliseconds."""
 
-    def spin():
-        while not end.is_set():
-            pass
+    class Clock:
+        now = 0
 
-    thread = threading.Thread(target=spin)
-    thread.start()
-    threading.Timer(0.05, end.set).start()
-    assert cliffs.from_idle(lambda: 2.0 if thread.is_alive() else 1.0, 3) == 1.0
-    thread.join()
+        def perf_counter_ns(self):
+            return self.now
+
+        def process_time_ns(self):
+            return min(self.now, 50_000_000)
+
+        def sleep(self, seconds):
+            self.now += round(1e9 * seconds)
+
+    cliffs, clock = scripts("cliffs"), Clock()
+    monkeypatch.setattr(cliffs, "time", clock)
+    samples = iter([3.0, 1.0, 2.0])
+    assert cliffs.from_idle(samples.__next__, 3) == 1.0
+    assert clock.now == 51_000_000
