@@ -27,9 +27,9 @@ ffi.cdef(
     typedef struct {
         const char *name;
         int target, types, form, mr, nr, k_group, mr_vl, nr_vl, k_tile, panel;
-        int dispatch_from, dispatch, dispatch_macs, dispatch_rows, dispatch_k, not_with, column_step, unchained,
-            dispatch_few_rows, dispatch_few_columns, dispatch_dots, dispatch_dots_k, dispatch_whole,
-            dispatch_halves;
+        int dispatch_from, dispatch, dispatch_also_from, dispatch_also, dispatch_macs, dispatch_rows, dispatch_k,
+            not_with, column_step, unchained, dispatch_few_rows, dispatch_few_columns, dispatch_dots, dispatch_dots_k,
+            dispatch_whole, dispatch_halves;
         pysimd_run_fn *run;
         ...;
     } pysimd_kernel;

@@ -146,8 +146,11 @@ static pysimd_scaling scaling_of(const request *r, const plan *p, const pysimd_k
 static const pysimd_kernel *chosen(const plan *p)
 {
     const int64_t m = p->a.rows, n = p->b.cols, k = p->a.cols;
-    if (!pysimd_looks_at_order(m, n, k)) return pysimd_choose(p->types, m, n, k);
-    return pysimd_choose_ordered(p->types, m, n, k, pysimd_order_of(&p->a), pysimd_order_of(&p->b));
+    const int looks = pysimd_looks_at_order(m, n, k);
+    const pysimd_kernel *kernel = looks ? NULL : pysimd_choose(p->types, m, n, k);
+    if (!looks && (!kernel || !kernel->dispatch_macs_otherwise)) return kernel;
+    const pysimd_order a = pysimd_order_of(&p->a), b = pysimd_order_of(&p->b);
+    return looks ? pysimd_choose_ordered(p->types, m, n, k, a, b) : pysimd_of_order(kernel, m, n, k, a, b);
 }
 
 static PyArrayObject *new_array(npy_intp *shape, int nd, int type)

@@ -429,16 +429,20 @@ static void multiply_columns(const work *w, int64_t count, const char *a, const 
 }
 
 /* Copies `count` elements of `size` bytes, `step` bytes apart, to adjacent ones. */
+static inline __attribute__((always_inline)) void gather_of(int64_t count, const int size, const char *from,
+                                                            int64_t step, char *to)
+{
+    for (int64_t i = 0; i < count; i++, from += step, to += size) memcpy(to, from, (size_t)size);
+}
+
 static void gather(int64_t count, int size, const char *from, int64_t step, char *to)
 {
-    for (int64_t i = 0; i < count; i++, from += step, to += size) {
-        if (size == 8)
-            memcpy(to, from, 8);
-        else if (size == 4)
-            memcpy(to, from, 4);
-        else
-            memcpy(to, from, 2);
-    }
+    if (size == 8)
+        gather_of(count, 8, from, step, to);
+    else if (size == 4)
+        gather_of(count, 4, from, step, to);
+    else
+        gather_of(count, 2, from, step, to);
 }
 
 /* The last column of `count` products, whose B has it at b, and C at c. */
@@ -473,8 +477,9 @@ static void multiply_last_column(const work *w, int64_t count, const char *a, co
 }
 
 /* `count` products along the innermost dimension of the batch. Where the last column has another kernel, some products
- * at a time, whose A is then in half of L1 (a quarter took 1.12 times as long for 49 x 12 x 17 float with a transposed
- * A, 1.02 for 33 x 33 x 33); in L2, where they have an operand in common, which is staged for each of these. */
+ * at a time, whose operands are in a part of L2: as many as fit into half of L1, one or two, took 1.03 to 1.05 times as
+ * long (float and float16, Xeon with AMX), a quarter 1.12 times for 49 x 12 x 17 float (Zen 4). In half of L2, where they
+ * have an operand in common, which is staged for each of these. */
 static void multiply_row(const work *w, int64_t count, const char *a, const char *b, char *c, int64_t bs_a,
                          int64_t bs_b, int64_t bs_c)
 {
@@ -485,7 +490,7 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
     const pysimd_product *p = w->product;
     const pysimd_sizes size = sizes_of(w->kernel, p);
     const int64_t each = (p->m * p->k + p->k * p->n) * size.a + p->m * p->n * size.c;
-    const int64_t together = most((bs_a && bs_b ? pysimd_caches().l1 / 2 : pysimd_caches().l2 / 2) / each, 1);
+    const int64_t together = most((bs_a && bs_b ? pysimd_caches().l2 / 8 : pysimd_caches().l2 / 2) / each, 1);
     for (int64_t i = 0, some; i < count; i += some) {
         some = least(count - i, together);
         const char *ai = a + i * bs_a * size.a, *bi = b + i * bs_b * size.b;
@@ -727,13 +732,18 @@ static int is_shallow(const pysimd_kernel *kernel, const pysimd_product *p)
 }
 
 /* Whether the last column is one more than fills vectors of 64 bytes, and a GEMV kernel computes it: a vector of which
- * one lane is used takes as long as a full one. On a Zen 4 33 x 33 x 33 float took 1099 ns and takes 871 (NumPy 895),
- * 60 x 60 x 33 3181 and 2388, 33 x 33 x 33 double 1703 and 1524, float16 1254 and 1041; but 17 x 17 x 17 double 1.05
- * times as long as with three vectors, 20 x 12 x 33 1.09 times, and 20 x 17 x 49 float16 1.1 times. */
+ * one lane is used takes as long as a full one. On a Zen 4, whose vectors of 64 bytes take two cycles, 33 x 33 x 33 float
+ * took 1099 ns and takes 871 (NumPy 895), 60 x 60 x 33 3181 and 2388, 33 x 33 x 33 double 1703 and 1524, float16 1254
+ * and 1041; but 17 x 17 x 17 double 1.05 times as long as with three vectors, 20 x 12 x 33 1.09 times, and 20 x 17 x 49
+ * float16 1.1 times. Where they take one, batches of few rows took longer with it: by ratios on a Xeon with AMX, 1500
+ * batches of 10 and 100, of 8 to 15 rows 1.1 to 1.45 times, of 16 to 31 1.02 to 1.15, of 32 and more 0.93 to 1.0; with
+ * one B 0.83 to 0.97 at any number of rows, but the bits of a product do not depend on that. Of a transposed A the tile
+ * itself has the rows of such a column in a register (outer.h). */
 static int leaves_last_column(const pysimd_kernel *kernel, const pysimd_product *p)
 {
 #ifdef __x86_64__
-    enum { VECTOR = 64, ROWS = 8, SOME_K = 12, SOME_K_OF_DOUBLE = 16, COLUMNS_OF_DOUBLE = 24, SOME_K_WIDENED = 24 };
+    enum { VECTOR = 64, ROWS = 8, MANY_ROWS = 32 };
+    enum { SOME_K = 12, SOME_K_OF_DOUBLE = 16, COLUMNS_OF_DOUBLE = 24, SOME_K_WIDENED = 24 };
     const pysimd_sizes size = pysimd_element_sizes[kernel->types];
     const int64_t lanes = VECTOR / size.c;
     if (!p->chosen || kernel->target != AVX512 || kernel->form != OUTER || p->flags != PYSIMD_ZERO) return 0;
@@ -741,7 +751,7 @@ static int leaves_last_column(const pysimd_kernel *kernel, const pysimd_product 
     if (kernel->types == F64 && (p->k < SOME_K_OF_DOUBLE || p->n <= COLUMNS_OF_DOUBLE)) return 0;
     if (kernel->panel == WIDE && p->k < SOME_K_WIDENED) return 0;
     if (p->k < SOME_K || p->k * size.b > MOST_OF_LAST_COLUMNS) return 0;
-    return p->m >= ROWS && (p->cs_a == 1 || p->rs_a == 1);
+    return p->cs_a == 1 && p->m >= (pysimd_is_in_halves() ? ROWS : MANY_ROWS);
 #else
     (void)kernel, (void)p;
     return 0;
@@ -764,7 +774,9 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     if (!direct && leaves_last_column(kernel, product)) {
         others = *product, others.n--;
         last = pysimd_choose((int)kernel->types, product->m, 1, product->k); /* its bits are those of any rows of A */
-        kernel = pysimd_choose((int)kernel->types, others.m, others.n, others.k), product = &others;
+        const pysimd_kernel *of_others = pysimd_choose((int)kernel->types, others.m, others.n, others.k);
+        if (!of_others->k_tile) kernel = of_others; /* tile registers do not take so few of a transposed A */
+        product = &others;
     }
     const int asked = (int)least(most(product->threads, 1), PYSIMD_MAX_THREADS);
     int threads = pysimd_threads_at_hand(asked, product->woken, product->ns);

@@ -105,7 +105,11 @@ typedef struct {
     int k_tile; /* groups of k, adjacent, that an instruction takes from each row of A; 0: one, at any stride */
     pysimd_panel panel;
     int dispatch_from, dispatch; /* fewest and most columns of the products that matmul takes it for; see kernels.inc */
+    int dispatch_also_from, dispatch_also; /* a second range of columns; 0: none */
     int dispatch_macs, dispatch_rows, dispatch_k; /* fewest multiply-adds and rows, and least k, of such products */
+    int dispatch_some_rows, dispatch_macs_otherwise; /* fewest multiply-adds of fewer rows, or of a transposed A */
+    int dispatch_before_gemv;     /* fewest columns for which it is taken before a GEMV kernel; 0: none */
+    int dispatch_macs_few;        /* fewest multiply-adds of these, instead of dispatch_macs */
     int dispatch_long_k; /* GEMV: the least k of products of few rows; 0: none but of one row */
     int dispatch_few_rows, dispatch_few_columns, dispatch_dots; /* most rows, columns, or either; see kernels.inc */
     int dispatch_dots_k; /* least k of dot products, for each of more rows and columns than PYSIMD_GEMV_COLUMNS */

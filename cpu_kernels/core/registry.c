@@ -67,11 +67,12 @@ static _Atomic uint64_t features;
 static _Atomic int bound = TARGETS - 1;
 static _Atomic int halves;
 
-/* The choices for each types and n: of all kernels, and of those for any number of multiply-adds. The last is for all
- * larger n too, so a .dispatch is less than CHOICES - 1, or ANY_N. */
-enum { CHOICES = 64 };
+/* The choices for each types and n: of all kernels with tiles, of those for any number of multiply-adds, and of GEMV
+ * kernels. The last is for all larger n too, so a .dispatch is less than CHOICES - 1, or ANY_N. */
+enum { CHOICES = 66 };
+typedef enum { OF_ALL, OF_ANY_SIZE, OF_GEMV, KINDS_OF_CHOICE } kind_of_choice;
 typedef struct {
-    const pysimd_kernel *_Atomic of_all, *_Atomic of_any_size;
+    const pysimd_kernel *_Atomic of[KINDS_OF_CHOICE];
 } choice;
 static choice choices[TYPES][CHOICES];
 
@@ -89,27 +90,33 @@ static int is_of(pysimd_target target)
 
 int pysimd_has(pysimd_target target) { return (int)target <= bound && is_of(target); }
 
+int pysimd_is_in_halves(void) { return halves; }
+
 int pysimd_can_run(const pysimd_kernel *kernel) { return pysimd_has(kernel->target); }
 
 /* Whether dispatch takes `x` rather than `y`, where both are for n. */
 static int is_preferred(const pysimd_kernel *x, const pysimd_kernel *y)
 {
-    if ((x->form == GEMV) != (y->form == GEMV)) return x->form == GEMV;
     if (x->dispatch_halves != y->dispatch_halves && halves) return x->dispatch_halves;
     return x->target != y->target ? x->target > y->target : x->dispatch < y->dispatch;
 }
 
-/* The kernel that dispatch takes for n columns, of those for any number of multiply-adds or of all; NULL if there is
- * none. */
-static const pysimd_kernel *preferred(int types, int n, int of_any_size)
+static int is_for_columns(const pysimd_kernel *kernel, int n)
+{
+    return (n >= kernel->dispatch_from && n <= kernel->dispatch) ||
+           (kernel->dispatch_also && n >= kernel->dispatch_also_from && n <= kernel->dispatch_also);
+}
+
+/* The kernel of a kind that dispatch takes for n columns; NULL if there is none. */
+static const pysimd_kernel *preferred(int types, int n, kind_of_choice kind)
 {
     const pysimd_kernel *best = NULL;
     for (int i = 0; i < pysimd_kernel_count; i++) {
         const pysimd_kernel *kernel = pysimd_kernels + i;
         if ((int)kernel->types != types || kernel->dispatch == NEVER) continue;
         if (kernel->not_with && is_of(kernel->not_with)) continue;
-        if (n < kernel->dispatch_from || n > kernel->dispatch || (of_any_size && kernel->dispatch_macs)) continue;
-        if (pysimd_can_run(kernel) && (!best || is_preferred(kernel, best))) best = kernel;
+        if ((kernel->form == GEMV) != (kind == OF_GEMV) || (kind == OF_ANY_SIZE && kernel->dispatch_macs)) continue;
+        if (is_for_columns(kernel, n) && pysimd_can_run(kernel) && (!best || is_preferred(kernel, best))) best = kernel;
     }
     return best;
 }
@@ -143,19 +150,20 @@ void pysimd_start(int highest_target)
     }
     for (int types = 0; types < TYPES; types++) find_ordered(types);
     for (int types = 0; types < TYPES; types++)
-        for (int n = 0; n < CHOICES; n++) {
-            choices[types][n].of_all = preferred(types, n, 0);
-            choices[types][n].of_any_size = preferred(types, n, 1);
-        }
+        for (int n = 0; n < CHOICES; n++)
+            for (kind_of_choice kind = 0; kind < KINDS_OF_CHOICE; kind++)
+                choices[types][n].of[kind] = preferred(types, n, kind);
 }
 
-int pysimd_is_started(void) { return atomic_load_explicit(&choices[F32][0].of_all, memory_order_acquire) != NULL; }
+static const pysimd_kernel *chosen(int types, int64_t n, kind_of_choice kind)
+{
+    return atomic_load_explicit(&choices[types][n < CHOICES ? n : CHOICES - 1].of[kind], memory_order_acquire);
+}
+
+int pysimd_is_started(void) { return chosen(F32, 0, OF_ALL) != NULL; }
 
 /* Among the kernels for any number of multiply-adds, that for n columns and more. */
-static const pysimd_kernel *of_columns(int types, int64_t n)
-{
-    return atomic_load_explicit(&choices[types][n < CHOICES ? n : CHOICES - 1].of_any_size, memory_order_acquire);
-}
+static const pysimd_kernel *of_columns(int types, int64_t n) { return chosen(types, n, OF_ANY_SIZE); }
 
 static const pysimd_kernel *unless_whole(const pysimd_kernel *kernel, int64_t m, int64_t n)
 {
@@ -163,26 +171,59 @@ static const pysimd_kernel *unless_whole(const pysimd_kernel *kernel, int64_t m,
     return kernel->dispatch_whole && !whole ? of_columns((int)kernel->types, kernel->dispatch + 1) : kernel;
 }
 
+/* Whether a product has the rows, the k and the multiply-adds that a kernel asks for; of some rows `macs`. */
+static int fits(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k, int macs)
+{
+    const int least = m < kernel->dispatch_some_rows ? kernel->dispatch_macs_otherwise : macs;
+    return m >= kernel->dispatch_rows && k >= kernel->dispatch_k && (double)m * (double)n * (double)k >= least;
+}
+
+static int is_before_gemv(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k)
+{
+    const int least = kernel->dispatch_before_gemv;
+    return least && n >= least && fits(kernel, m, n, k, kernel->dispatch_macs_few);
+}
+
+/* The GEMV kernel of few rows, whose K is long, or of few columns; NULL: none. */
+static const pysimd_kernel *gemv_of_rows(int types, int64_t m, int64_t n, int64_t k)
+{
+    if (m > PYSIMD_GEMV_COLUMNS && n > PYSIMD_GEMV_COLUMNS) return NULL;
+    const pysimd_kernel *gemv = chosen(types, m < n ? m : n, OF_GEMV);
+    if (!gemv || !gemv->dispatch_long_k || k < gemv->dispatch_long_k) return NULL;
+    return (m < n ? n : m) >= gemv->dispatch_rows ? gemv : NULL;
+}
+
+/* pysimd_choose, of all kernels or of those for any number of multiply-adds. */
+static const pysimd_kernel *choose_of(kind_of_choice kind, int types, int64_t m, int64_t n, int64_t k)
+{
+    const pysimd_kernel *one = chosen(types, 1, OF_GEMV), *kernel = chosen(types, n, kind);
+    if (one && (m == 1 || n == 1)) return one;
+    const pysimd_kernel *long_one = gemv_of_rows(types, m, n, k);
+    if (long_one) return long_one;
+    if (!kernel) return NULL;
+    const pysimd_kernel *gemv = chosen(types, n, OF_GEMV), *other = of_columns(types, n);
+    if (gemv) {
+        if (is_before_gemv(kernel, m, n, k)) return kernel;
+        if (is_before_gemv(other, m, n, k)) return unless_whole(other, m, n);
+        if (fits(gemv, m, n, k, gemv->dispatch_macs)) return gemv;
+    } else if (!kernel->dispatch_macs || fits(kernel, m, n, k, kernel->dispatch_macs)) {
+        return unless_whole(kernel, m, n);
+    }
+    return unless_whole(other, m, n);
+}
+
 const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k)
 {
-    if (m == 1 || n == 1) {
-        const pysimd_kernel *kernel = atomic_load_explicit(&choices[types][1].of_all, memory_order_acquire);
-        if (kernel && kernel->form == GEMV) return kernel;
-    }
-    if (m <= PYSIMD_GEMV_COLUMNS || n <= PYSIMD_GEMV_COLUMNS) {
-        const int64_t columns = m < n ? m : n;
-        const pysimd_kernel *kernel = atomic_load_explicit(&choices[types][columns].of_all, memory_order_acquire);
-        if (kernel && kernel->form == GEMV && (m < n ? n : m) >= kernel->dispatch_rows && kernel->dispatch_long_k &&
-            k >= kernel->dispatch_long_k)
-            return kernel;
-    }
-    const choice *found = &choices[types][n < CHOICES ? n : CHOICES - 1];
-    const pysimd_kernel *kernel = atomic_load_explicit(&found->of_all, memory_order_acquire);
-    if (!kernel) return NULL;
-    const int fits = m >= kernel->dispatch_rows && k >= kernel->dispatch_k &&
-                     (double)m * (double)n * (double)k >= kernel->dispatch_macs;
-    if (fits || kernel->dispatch_macs == 0) return unless_whole(kernel, m, n);
-    return unless_whole(of_columns(types, n), m, n);
+    return choose_of(OF_ALL, types, m, n, k);
+}
+
+const pysimd_kernel *pysimd_of_order(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k, pysimd_order a,
+                                     pysimd_order b)
+{
+    const int dots = n <= PYSIMD_GEMV_COLUMNS && b == PYSIMD_BY_COLUMNS;
+    if (!kernel->dispatch_macs_otherwise || (a != PYSIMD_BY_COLUMNS && !dots)) return kernel;
+    if (fits(kernel, m, n, k, kernel->dispatch_macs_otherwise)) return kernel;
+    return choose_of(OF_ANY_SIZE, (int)kernel->types, m, n, k);
 }
 
 /* Bytes of the operand that is read once, up to which the kernels below are taken: from beyond L3 others are as fast. */
@@ -209,26 +250,41 @@ static int takes_dots(const pysimd_kernel *kernel, int64_t few, int64_t many, in
 
 /* The GEMV kernel of products of up to PYSIMD_GEMV_COLUMNS rows or columns, whose operands both have adjacent elements
  * along K; NULL: no other than in general. Of as few columns and rows the kernel for one column is faster while K is
- * short: 4 x 32 x 4 took 0.8 times as long as with tiles, a batch 0.5 to 0.7 times (Ice Lake Xeon). */
-static const pysimd_kernel *dots_of_few(const pysimd_kernel *dots, int types, int64_t many, int64_t k)
+ * short: 4 x 32 x 4 took 0.8 times as long as with tiles, a batch 0.5 to 0.7 times (Ice Lake Xeon). So it is of two rows
+ * from LEAST_K of pysimd_is_long on, and of three of double: batches of 16 to 64 columns took 0.7 to 1.0 times as long;
+ * three rows of other types 0.9 to 1.0 times, four 0.9 to 1.3 times, bytes 1.1 to 2.6 times (Xeon with AMX). */
+static const pysimd_kernel *dots_of_few(const pysimd_kernel *dots, int types, int64_t few, int64_t many, int64_t k)
 {
     enum { NOT_MANY = 8, SOME_K = 64 };
+    const int size = pysimd_element_sizes[types].a;
     if (k >= dots->dispatch_k) return dots;
-    const pysimd_kernel *one = atomic_load_explicit(&choices[types][1].of_all, memory_order_acquire);
-    if (!one || one->form != GEMV) return NULL;
-    return many <= NOT_MANY || (pysimd_element_sizes[types].a >= 4 && k >= SOME_K) ? one : NULL;
+    const pysimd_kernel *one = chosen(types, 1, OF_GEMV);
+    if (!one) return NULL;
+    if (size > 1 && (few == 2 || (few == 3 && size == 8))) return one;
+    return many <= NOT_MANY || (size >= 4 && k >= SOME_K) ? one : NULL;
+}
+
+/* Whether a GEMV kernel computes few rows or columns, but for those that AMX takes (.dispatch_before_gemv). */
+static int gemv_of_few(int types, int64_t m, int64_t n, int64_t k)
+{
+    enum { MANY_ROWS = 256 };
+    if (gemv_of_rows(types, m, n, k)) return 1;
+    const pysimd_kernel *gemv = chosen(types, n, OF_GEMV);
+    if (!gemv || !fits(gemv, m, n, k, gemv->dispatch_macs)) return 0;
+    return m >= MANY_ROWS || !is_before_gemv(of_columns(types, n), m, n, k);
 }
 
 /* Where a GEMV kernel computes up to PYSIMD_GEMV_COLUMNS columns of a transposed A, or rows of a B by rows, that with
  * the longest registers: 180 shapes of narrow types took 0.59 to 1.05 times as long as by AVX2, in the mean 0.77 times,
- * 14 x 2027 x 4 float16 1.3 times, 2213 x 50 x 3 float 1.4 times, 3433 x 644 x 3 double 0.6 times (Zen 5). */
+ * 14 x 2027 x 4 float16 1.3 times, 2213 x 50 x 3 float 1.4 times, 3433 x 644 x 3 double 0.6 times (Zen 5). Three and
+ * four columns of bytes and less than 256 rows are left to the tiles (gemv_of_few). */
 static const pysimd_kernel *few_by_columns(int types, int64_t m, int64_t n, int64_t k)
 {
     enum { SOME = 32, SOME_K = 64 };
     const pysimd_kernel *longest = atomic_load_explicit(&ordered_choices[types].dots, memory_order_acquire);
-    if (!longest || (m < n ? n : m) < SOME || (pysimd_element_sizes[types].a >= 4 && k < SOME_K)) return NULL;
-    const pysimd_kernel *other = pysimd_choose(types, m, n, k);
-    return other && other->form == GEMV ? longest : NULL;
+    const int size = pysimd_element_sizes[types].a;
+    if (!longest || (m < n ? n : m) < SOME || (size >= 4 && k < SOME_K)) return NULL;
+    return gemv_of_few(types, m, n, k) ? longest : NULL;
 }
 
 /* The kernel for products of few rows or columns whose large operand is in this order; NULL: no other than in general.
@@ -242,7 +298,7 @@ static const pysimd_kernel *choose_by_order(int types, int64_t m, int64_t n, int
     if (a == PYSIMD_BY_ROWS && b == PYSIMD_BY_COLUMNS) {
         const pysimd_kernel *dots = atomic_load_explicit(&found->dots, memory_order_acquire);
         if (!dots) return NULL;
-        if (few <= PYSIMD_GEMV_COLUMNS) return dots_of_few(dots, types, many, k);
+        if (few <= PYSIMD_GEMV_COLUMNS) return dots_of_few(dots, types, few, many, k);
         return takes_dots(dots, few, many, k, wide) ? dots : NULL;
     }
     const pysimd_kernel *kernel = atomic_load_explicit(&found->few, memory_order_acquire);
@@ -261,7 +317,7 @@ static const pysimd_kernel *choose_by_order(int types, int64_t m, int64_t n, int
     if (some && few <= PYSIMD_GEMV_COLUMNS && many < 2 * kernel->nr && k >= SOME_K) return kernel;
     if (few <= PYSIMD_GEMV_COLUMNS) return few_by_columns(types, m, n, k);
     if (wide || (!some && many < LEAST_COLUMNS)) return NULL;
-    kernel = atomic_load_explicit(&choices[types][CHOICES - 1].of_all, memory_order_acquire);
+    kernel = chosen(types, CHOICES - 1, OF_ALL);
     if (kernel && !kernel->dispatch_few_columns) kernel = of_columns(types, CHOICES - 1); /* AMX has none */
     return kernel && pysimd_takes_few_columns(kernel, m, n, k) ? kernel : NULL;
 }
@@ -331,5 +387,7 @@ const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int6
     const pysimd_kernel *kernel = pysimd_is_of_vectors(m, n, k) ? of_vectors(types, m, n, k, a, b) : NULL;
     if (!kernel && few) kernel = of_few_transposed(types, k);
     if (!kernel && pysimd_is_long(m, n, k)) kernel = choose_by_order(types, m, n, k, a, b);
-    return kernel ? kernel : pysimd_choose(types, m, n, k);
+    if (kernel) return kernel;
+    kernel = pysimd_choose(types, m, n, k);
+    return kernel ? pysimd_of_order(kernel, m, n, k, a, b) : NULL;
 }

@@ -73,6 +73,9 @@ int pysimd_has(pysimd_target target);
 
 int pysimd_can_run(const pysimd_kernel *kernel);
 
+/* Whether the processor executes instructions of 64 bytes as two of 32. */
+int pysimd_is_in_halves(void);
+
 /* The kernel that dispatch takes for products of m rows, n columns and k, by the rule of kernels.inc, but for what it
  * says of the order of the operands. A single row is computed by a GEMV kernel with the operands exchanged,
  * C^T = B^T A^T, and so are few rows with a long K. NULL for types of which kernels are taken by name alone. */
@@ -115,6 +118,11 @@ static inline int pysimd_looks_at_order(int64_t m, int64_t n, int64_t k)
 /* The same of operands in this order: products of few rows or columns are computed in the order in which the large
  * operand is read fastest. So their bits depend on it, but never on the size of the batch. */
 const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b);
+
+/* `kernel`, which pysimd_choose has found, or another one where it asks for more multiply-adds of operands in this order
+ * (.dispatch_macs_otherwise). */
+const pysimd_kernel *pysimd_of_order(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k, pysimd_order a,
+                                     pysimd_order b);
 
 /* Whether a kernel for few columns of a transposed A computes the product with the operands exchanged (strips.c). With
  * fewer terms, transposing C takes longer than it saves; of panels that are widened, as many as of float (354 x 33 x 8

@@ -33,6 +33,11 @@ enum { PREFETCH_PER_STEP = NR * sizeof(V(elem_b)) };
 #define K_UNROLL 2
 #endif
 
+/* How the columns of a tile end: with a whole vector; with a part of one; or with one or two columns more, of which a
+ * register has the rows as its lanes. A transposed A has these adjacent, so that such a column costs one multiply-add
+ * for up to LANES rows, and not one for each. The bits are the same. */
+enum { WHOLE, PART, COLUMNS, MOST_COLUMNS = 2, SIDES = (MR + LANES - 1) / LANES };
+
 /* The last vector of a row of C that does not fill it. AVX-512 masks that vector. Elsewhere it ends with the row and
  * overlaps the vector before it, of which it computes columns once more: with masked loads, and stores in pieces of
  * four, two and one element, 15x15 float took 163 ns, and takes 100 (AVX2, Zen 3). Only rows of less than one vector
@@ -42,8 +47,8 @@ enum { OVERLAPS = 0 };
 #else
 enum { OVERLAPS = 1 };
 #endif
-#define MASKED(j) (partial && (j) == NV - 1 && !(OVERLAPS && NV > 1))
-#define COLUMN(j) (OVERLAPS && partial && NV > 1 && (j) == NV - 1 ? (NV - 2) * LANES + lanes : (j) * LANES)
+#define MASKED(j) (partial == PART && (j) == NV - 1 && !(OVERLAPS && NV > 1))
+#define COLUMN(j) (OVERLAPS && partial == PART && NV > 1 && (j) == NV - 1 ? (NV - 2) * LANES + lanes : (j) * LANES)
 
 /* Where accumulators, row of B and one broadcast take all sixteen ymm registers, gcc would read the row as the memory
  * operand of every multiply-add: 13 loads for the 12 multiply-adds of 4x24, not 7. Arm has no such operands. */
@@ -67,6 +72,7 @@ enum { KEEPS_ROW = 0 };
             const V(vec) ai = V(broadcast)(ROW(i) + (ahead));                                                          \
             UNROLL for (int j = 0; j < NV; j++) acc[i][j] = VALUE;                                                     \
         }                                                                                                              \
+        if (partial == COLUMNS) add_columns(M, NV, lanes, (const V(elem_a) *)ROW(0) + (ahead), b, side);               \
         b += rs_b;                                                                                                     \
         if (prefetch_a) {                                                                                              \
             prefetch(prefetch_a, PREFETCH_PER_STEP), prefetch(prefetch_b, PREFETCH_PER_STEP);                          \
@@ -88,14 +94,54 @@ enum { HAS_ADJACENT_ROWS = K_GROUP == 1 };
 enum { HAS_ADJACENT_ROWS = 0 };
 #endif
 
-/* M rows, NV vectors; the last vector adds `lanes` columns to those before it if `partial`. The first four arguments
- * are constants; so are strides by `fixed`. Each step prefetches at prefetch_a and prefetch_b, unless they are
- * NULL. */
+/* Column `lanes` - 1 after NV vectors, and the first of them, which is the same if there is one: so without a branch. */
+#define AFTER(q, lanes) ((q) == 0 ? 0 : (lanes) - 1)
+
+/* A step of k of the columns after NV vectors: of A's column at a and of B's row at b. */
+INLINE void add_columns(const int M, const int NV, int lanes, const V(elem_a) *a, const V(elem_b) *b,
+                        V(acc) side[MOST_COLUMNS][SIDES])
+{
+    UNROLL for (int u = 0; u * LANES < M; u++) {
+        const int rows = M - u * LANES < LANES ? M - u * LANES : LANES;
+        const V(vec) rows_of_a = V(load_masked)((const V(elem_b) *)a + u * LANES, V(mask_of)(rows));
+        UNROLL for (int q = 0; q < MOST_COLUMNS; q++) {
+            const V(vec) value = V(broadcast)((const V(elem_a) *)(b + NV * LANES + AFTER(q, lanes)));
+            side[q][u] = V(fma)(value, rows_of_a, side[q][u]);
+        }
+    }
+}
+
+/* Those columns of C. */
+INLINE void load_columns(const int M, const int NV, int lanes, const V(elem_c) *c, int64_t rs_c,
+                         V(acc) side[MOST_COLUMNS][SIDES])
+{
+    V(elem_c) rows[SIDES * LANES] = {0};
+    UNROLL for (int q = 0; q < MOST_COLUMNS; q++) {
+        for (int i = 0; i < M; i++) rows[i] = c[i * rs_c + NV * LANES + AFTER(q, lanes)];
+        UNROLL for (int u = 0; u * LANES < M; u++) side[q][u] = V(load_c)(rows + u * LANES);
+    }
+}
+
+INLINE void store_columns(const int M, const int NV, int lanes, V(elem_c) *c, int64_t rs_c,
+                          V(acc) side[MOST_COLUMNS][SIDES])
+{
+    V(elem_c) rows[SIDES * LANES];
+    UNROLL for (int q = 0; q < MOST_COLUMNS; q++) {
+        if (q == lanes) break;
+        UNROLL for (int u = 0; u * LANES < M; u++) V(store)(rows + u * LANES, side[q][u]);
+        for (int i = 0; i < M; i++) c[i * rs_c + NV * LANES + q] = rows[i];
+    }
+}
+
+/* M rows, NV vectors; then, by `partial`, the last vector adds `lanes` columns to those before it, or `lanes` columns
+ * follow. The first four arguments are constants; so are strides by `fixed`. Each step prefetches at prefetch_a and
+ * prefetch_b, unless they are NULL. */
 INLINE void tile(const int M, const int NV, const int partial, const int fixed, int lanes, int64_t k,
                  const V(elem_a) *a, int64_t rs_a, int64_t cs_a, const V(elem_b) *b, int64_t rs_b, V(elem_c) *c,
                  int64_t rs_c, int flags, const char *prefetch_a, const char *prefetch_b)
 {
     const V(mask) mask = V(mask_of)(lanes);
+    V(acc) side[MOST_COLUMNS][SIDES];
     const int64_t rs = rs_a * (int64_t)sizeof *a;
     int64_t rs3 = 3 * rs;
     if (fixed == ANY_STRIDES && M > 3) OPAQUE(rs3);
@@ -114,6 +160,11 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
                 V(elem_c) *cij = c + i * rs_c + COLUMN(j);
                 acc[i][j] = MASKED(j) ? V(load_c_masked)(cij, mask) : V(load_c)(cij);
             }
+    if (partial == COLUMNS) {
+        UNROLL for (int q = 0; q < MOST_COLUMNS; q++)
+            UNROLL for (int u = 0; u < SIDES; u++) side[q][u] = V(zero)();
+        if (flags & PYSIMD_CHAIN) load_columns(M, NV, lanes, c, rs_c, side);
+    }
     const int adds = !(flags & (PYSIMD_ZERO | PYSIMD_CHAIN));
 
     int64_t p = k;
@@ -149,6 +200,15 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
         ADVANCE(cs_a);
     }
 
+    if (partial == COLUMNS) {
+        if (adds) {
+            V(acc) before[MOST_COLUMNS][SIDES];
+            load_columns(M, NV, lanes, c, rs_c, before);
+            UNROLL for (int q = 0; q < MOST_COLUMNS; q++)
+                UNROLL for (int u = 0; u * LANES < M; u++) side[q][u] = V(add)(before[q][u], side[q][u]);
+        }
+        store_columns(M, NV, lanes, c, rs_c, side);
+    }
     UNROLL for (int i = 0; i < M; i++) {
         V(elem_c) *ci = c + i * rs_c;
         if (V(offset)) { /* the int32 at the end of row i of A's panel is added to every element of row i of C */
@@ -175,9 +235,9 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
 void KERNEL(int64_t k, const void *a, int64_t rs_a, int64_t cs_a, const void *b, int64_t rs_b, void *c, int64_t rs_c)
 {
     if (rs_a == K_GROUP && cs_a == MR * K_GROUP && rs_b == NR * K_GROUP)
-        tile(MR, NV_MAX, 0, FIXED, LANES, k, a, K_GROUP, MR * K_GROUP, b, NR * K_GROUP, c, rs_c, 0, NULL, NULL);
+        tile(MR, NV_MAX, WHOLE, FIXED, LANES, k, a, K_GROUP, MR * K_GROUP, b, NR * K_GROUP, c, rs_c, 0, NULL, NULL);
     else
-        tile(MR, NV_MAX, 0, ANY_STRIDES, LANES, k, a, rs_a, cs_a, b, rs_b, c, rs_c, 0, NULL, NULL);
+        tile(MR, NV_MAX, WHOLE, ANY_STRIDES, LANES, k, a, rs_a, cs_a, b, rs_b, c, rs_c, 0, NULL, NULL);
 }
 
 /* The batch: one tile a product. */
@@ -187,6 +247,16 @@ INLINE void tiles(const int M, const int NV, const int partial, const pysimd_cal
     const V(elem_b) *b = s->b;
     V(elem_c) *c = s->c;
     const int lanes = (int)(s->n - (NV - 1) * LANES);
+    enum { SOME_ROWS = 4, SOME_K = 16 }; /* 64 x 4 x 17 double took 1.5 times as long with its last column by itself */
+    const int ends = M >= SOME_ROWS && NV > 1 && partial && lanes <= MOST_COLUMNS && s->k >= SOME_K;
+    if (HAS_ADJACENT_ROWS && ends && s->rs_a == 1) {
+        for (int64_t i = 0; i < s->batch; i++) {
+            tile(M, NV > 1 ? NV - 1 : 1, COLUMNS, ADJACENT_ROWS, lanes, s->k, a, 1, s->cs_a, b, s->rs_b, c, s->rs_c,
+                 flags, NULL, NULL);
+            a += s->bs_a, b += s->bs_b, c += s->bs_c;
+        }
+        return;
+    }
     if (HAS_ADJACENT_ROWS && M > 1 && s->rs_a == 1) {
         for (int64_t i = 0; i < s->batch; i++) {
             tile(M, NV, partial, ADJACENT_ROWS, lanes, s->k, a, 1, s->cs_a, b, s->rs_b, c, s->rs_c, flags, NULL, NULL);
@@ -213,15 +283,15 @@ INLINE void tiles_of_edge(const int M, const int NV, const pysimd_call *s)
         tiles_with_half(M, NV - 1, s);
     else
 #endif
-        tiles(M, NV, 1, s, s->flags);
+        tiles(M, NV, PART, s, s->flags);
 }
 
 INLINE void tiles_of_m(const int M, const pysimd_call *s)
 {
     if (s->n == NR && s->flags == PYSIMD_ZERO)
-        tiles(M, NV_MAX, 0, s, PYSIMD_ZERO);
+        tiles(M, NV_MAX, WHOLE, s, PYSIMD_ZERO);
     else if (s->n == NR)
-        tiles(M, NV_MAX, 0, s, s->flags);
+        tiles(M, NV_MAX, WHOLE, s, s->flags);
     else if (NV_MAX > 5 && s->n > 5 * LANES)
         tiles_of_edge(M, NV_MAX > 5 ? 6 : 1, s);
     else if (NV_MAX > 4 && s->n > 4 * LANES)
@@ -233,7 +303,7 @@ INLINE void tiles_of_m(const int M, const pysimd_call *s)
     else if (NV_MAX > 1 && s->n > LANES)
         tiles_of_edge(M, 2, s);
     else
-        tiles(M, 1, 1, s, s->flags);
+        tiles(M, 1, PART, s, s->flags);
 }
 _Static_assert(NV_MAX <= 6, "tiles_of_m has cases for one vector to six");
 
@@ -260,7 +330,7 @@ INLINE void cached_product(const V(elem_a) *a, const V(elem_b) *b, V(elem_c) *c)
 #else
 INLINE void cached_product(const V(elem_a) *a, const V(elem_b) *b, V(elem_c) *c)
 {
-    tile(MR, NV_MAX, 0, FIXED, LANES, MR, a, MR, 1, b, NR, c, NR, PYSIMD_ZERO, NULL, NULL);
+    tile(MR, NV_MAX, WHOLE, FIXED, LANES, MR, a, MR, 1, b, NR, c, NR, PYSIMD_ZERO, NULL, NULL);
 }
 #endif
 
@@ -275,7 +345,7 @@ INLINE void dense(const pysimd_call *s, const int stream)
     for (int64_t i = 0; i < s->batch; i++) {
         if (stream) {
             const int64_t ahead = i + DISTANCE < s->batch ? DISTANCE : 0;
-            tile(MR, NV_MAX, 0, FIXED, LANES, MR, a, MR, 1, b, NR, c, NR, PYSIMD_ZERO | PYSIMD_STREAM,
+            tile(MR, NV_MAX, WHOLE, FIXED, LANES, MR, a, MR, 1, b, NR, c, NR, PYSIMD_ZERO | PYSIMD_STREAM,
                  (const char *)(a + ahead * s->bs_a), (const char *)(b + ahead * s->bs_b));
         } else {
             cached_product(a, b, c);

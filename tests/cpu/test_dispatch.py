@@ -21,7 +21,7 @@ OTHERS = ["neon", "neondot", "neonmmla", "sve", "sme", "rvv"]
 """Targets of other architectures; tests/cross executes their kernels."""
 FOREIGN = [k for k in pysimd.kernels("cpu") if k.target in OTHERS]
 ROWS = [cpu_table.lib.pysimd_kernels[i] for i in range(cpu_table.lib.pysimd_kernel_count)]
-CHOICES = 64
+CHOICES = 66
 """Dispatch takes one kernel from this many columns, less one, on (registry.c)."""
 
 PINNED = {  # (target, types): last number of columns and tile, of the choices of today that most machines can check
@@ -67,11 +67,7 @@ def expected(types: str, bound: str, large: bool = False) -> list[str]:
     rows = [row for row in rows if row.dispatch != cpu_table.lib.NEVER]
     rows = [row for row in rows if row.not_with == 0 or cpu_table.TARGETS[row.not_with] not in HERE]
     reaching = [
-        [
-            row
-            for row in rows
-            if row.dispatch_from <= n <= row.dispatch and (large or row.dispatch_macs == 0 or is_for_a_vector(row, n))
-        ]
+        [row for row in rows if is_for(row, n) and (large or row.dispatch_macs == 0 or is_for_a_vector(row, n))]
         for n in range(71)
     ]
     halves = cpu_table.lib.pysimd_halves_avx512()
@@ -85,6 +81,11 @@ def expected(types: str, bound: str, large: bool = False) -> list[str]:
         whole = row.mr == rows_of_c or (row.nr == n and rows_of_c % row.mr == 0)
         found[n] = found[row.dispatch + 1] if row.dispatch_whole and not whole else row
     return [cpu_table.text(row.name) for row in found]
+
+
+def is_for(row, n: int) -> bool:
+    also = row.dispatch_also > 0 and row.dispatch_also_from <= n <= row.dispatch_also
+    return row.dispatch_from <= n <= row.dispatch or also
 
 
 def is_for_a_vector(row, n: int) -> bool:
@@ -131,6 +132,7 @@ def test_rows_say_for_how_many_columns_they_are_taken():
         elif row.dispatch != cpu_table.lib.NEVER:
             assert 0 <= row.dispatch_from <= row.dispatch, cpu_table.text(row.name)
             assert row.column_step == 0 or row.nr % row.column_step == 0, cpu_table.text(row.name)
+            assert row.dispatch_also == 0 or row.dispatch < row.dispatch_also_from <= row.dispatch_also < CHOICES - 1
             taken.setdefault((row.target, row.types), []).append(row.dispatch)
     for columns in taken.values():
         assert len(set(columns)) == len(columns)

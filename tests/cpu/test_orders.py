@@ -16,6 +16,8 @@ AVX512 = any(k.target == "avx512" for k in pysimd.kernels("cpu", available=True)
 VNNI = any(k.target == "avx512vnni" for k in pysimd.kernels("cpu", available=True))
 needs_avx512 = pytest.mark.skipif(not AVX512, reason="no AVX-512 here")
 needs_vnni = pytest.mark.skipif(not VNNI, reason="no AVX-512 VNNI here")
+AMX = any(k.target == "amx" for k in pysimd.kernels("cpu", available=True))
+needs_amx = pytest.mark.skipif(not AMX, reason="no AMX here")
 
 CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f32", 2, 59, 2696, ROWS, ROWS): "avx512_f32_outer_4x96",
@@ -81,7 +83,19 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("bf16f32", 4, 32, 4, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",
     ("bf16f32", 5, 2531, 21, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
     ("bf16f32", 84, 288, 4, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
-    ("bf16f32", 12, 300, 12, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",  # larger ones go to AMX
+    ("bf16f32", 11, 300, 12, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",  # more rows go to AMX
+    ("f32", 2, 53, 34, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
+    ("f16f32", 2, 32, 33, ROWS, COLUMNS): "avx2_f16f32_gemv_8x1",
+    ("f16f32", 3, 32, 33, ROWS, COLUMNS): "avx512_f16f32_outer_8x48",
+    ("f64", 3, 32, 33, ROWS, COLUMNS): "avx2_f64_gemv_8x1",
+    ("f64", 9, 20, 8, ROWS, ROWS): "avx512_f64_outer_14x16",
+    ("f64", 8, 20, 7, ROWS, ROWS): "avx512_f64_outer_8x8",
+    ("f64", 20, 20, 30, ROWS, ROWS): "avx512_f64_outer_6x32",
+    ("f64", 20, 20, 48, COLUMNS, ROWS): "avx512_f64_outer_8x24",
+    ("f64", 20, 20, 64, ROWS, COLUMNS): "avx512_f64_outer_6x32",
+    ("f64", 20, 20, 65, ROWS, ROWS): "avx512_f64_outer_14x16",
+    ("f32", 20, 20, 49, ROWS, ROWS): "avx512_f32_outer_6x64",
+    ("f16f32", 20, 20, 64, COLUMNS, ROWS): "avx512_f16f32_outer_6x64",
     ("f16f32", 16, 200, 16, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
     ("f16f32", 81, 1209, 4, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
     ("f16f32", 8, 256, 300, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
@@ -95,6 +109,26 @@ CHOSEN_WITH_VNNI = {
     ("u8i8i32", 1245, 82, 4, COLUMNS, ROWS): "avx512vnni_u8i8i32_gemv_16x1",
     ("u8i8i32", 2, 929, 60, ROWS, ROWS): "avx512vnni_u8i8i32_gemv_16x1",
     ("u8i8i32", 555, 1059, 9, COLUMNS, ROWS): "avx512vnni_u8i8i32_outer_14x32",
+    ("u8i8i32", 255, 82, 4, COLUMNS, ROWS): "avx512vnni_u8i8i32_outer_14x32",
+    ("i8i32", 30, 20, 3, ROWS, ROWS): "avx512vnni_i8i32_outer_14x32",
+    ("i8i32", 30, 20, 2, ROWS, ROWS): "avx2_i8i32_gemv_8x1",
+    ("i8i32", 30, 128, 3, ROWS, ROWS): "avx2_i8i32_gemv_8x1",  # long K
+}
+CHOSEN_WITH_AMX = {
+    ("bf16f32", 30, 20, 20, ROWS, ROWS): "amx_bf16f32_outer_32x32",
+    ("bf16f32", 30, 20, 20, NEITHER, COLUMNS): "amx_bf16f32_outer_32x32",
+    ("bf16f32", 30, 20, 20, COLUMNS, ROWS): "avx512_bf16f32_outer_14x32",  # fewer multiply-adds than of a transposed A
+    ("bf16f32", 40, 40, 40, COLUMNS, ROWS): "amx_bf16f32_outer_32x32",
+    ("bf16f32", 30, 20, 13, ROWS, ROWS): "avx512_bf16f32_outer_16x16",
+    ("bf16f32", 40, 15, 20, ROWS, ROWS): "avx512_bf16f32_outer_14x32",
+    ("bf16f32", 11, 40, 40, ROWS, ROWS): "avx512_bf16f32_outer_8x48",
+    ("bf16f32", 11, 128, 40, ROWS, ROWS): "amx_bf16f32_outer_32x32",
+    ("bf16f32", 40, 20, 4, ROWS, ROWS): "amx_bf16f32_outer_32x32",
+    ("bf16f32", 20, 20, 4, ROWS, ROWS): "avx2_bf16f32_gemv_8x1",
+    ("bf16f32", 40, 20, 4, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",  # dot products
+    ("bf16f32", 40, 40, 4, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",
+    ("bf16f32", 40, 20, 2, ROWS, ROWS): "avx2_bf16f32_gemv_8x1",
+    ("i8i32", 40, 40, 40, ROWS, ROWS): "avx512vnni_i8i32_outer_14x32",
 }
 SAME = [  # what the order does not change
     ("f32", 4, 9, 100, ROWS, NEITHER),
@@ -164,6 +198,12 @@ def test_the_kernel_for_bytes_in_this_order(case):
     assert chosen(*case) == CHOSEN_WITH_VNNI[case]
 
 
+@needs_amx
+@pytest.mark.parametrize("case", CHOSEN_WITH_AMX, ids=str)
+def test_the_kernel_of_tile_registers_in_this_order(case):
+    assert chosen(*case) == CHOSEN_WITH_AMX[case]
+
+
 @pytest.mark.skipif(not any(k.target == "avx2" for k in pysimd.kernels("cpu", available=True)), reason="no AVX2 here")
 def test_avx2_takes_the_order_into_account_too():
     code = """
@@ -205,7 +245,9 @@ def test_a_large_operand_from_memory_is_left_to_other_kernels():
     assert chosen("f64", 8, 200, n // 4, ROWS, COLUMNS) == "avx512_f64_gemv_8x1"
 
 
-@pytest.mark.parametrize("case", [case for case in CHOSEN | CHOSEN_WITH_VNNI if max(case[1:4]) < 4000], ids=str)
+@pytest.mark.parametrize(
+    "case", [case for case in CHOSEN | CHOSEN_WITH_VNNI | CHOSEN_WITH_AMX if max(case[1:4]) < 4000], ids=str
+)
 def test_products(case, rng):
     """The bits are those of the kernel by name, on any number of threads, at every place of a batch."""
     types, m, k, n, order_a, order_b = case
@@ -241,6 +283,30 @@ def test_every_small_remainder(types, rng):
             a, b = pair(rng, types, (m, k), (k, n))
             for x, y in itertools.product((a, np.asfortranarray(a)), (b, np.asfortranarray(b))):
                 check(pysimd.matmul(x, y), types, a, b)
+
+
+@pytest.mark.parametrize("types", ["f32", "f64", "bf16f32", "f16f32"])
+def test_the_last_columns_of_a_transposed_a(types, rng):
+    """One to three columns more than fill vectors, which AVX-512 computes by registers of rows (outer.h): the bits are
+    those of A by rows, batched and with factors, and nothing beside C is written."""
+    lanes = 8 if types == "f64" else 16
+    kernels = [k for k in pysimd.kernels("cpu", available=True) if k.types == types and k.form == "outer"]
+    highest = max((k.target for k in kernels if k.target != "amx"), key=list(table.TARGETS).index)
+    for kernel in (k for k in kernels if k.target == highest):
+        columns = [v * lanes + more for v in range(1, kernel.nr // lanes + 1) for more in (1, 2, 3)]
+        for n, m, k in itertools.product(columns, (3, 4, kernel.mr - 1, kernel.mr + 3), (15, 16, 33)):
+            a, b = pair(rng, types, (2, m, k), (2, k, n))
+            x = stored(a, COLUMNS)
+            found = pysimd.matmul(x, b, kernel=kernel)
+            check(found, types, a, b)
+            assert found.tobytes() == pysimd.matmul(a, b, kernel=kernel).tobytes(), (kernel.name, m, k, n)
+            out = np.full((m, n + 1), np.nan, found.dtype)
+            assert pysimd.matmul(x[0], b[0], out=out[:, :n], kernel=kernel).tobytes() == found[0].tobytes()
+            assert np.isnan(out[:, n]).all()
+            c = random_result(rng, found.dtype, (m, n))
+            scaled = pysimd.gemm(x[1], b[1], c, alpha=2, beta=3, kernel=kernel)
+            check_factors(scaled, types, a[1], b[1], c, 2, 3)
+            check_factors(pysimd.gemm(x[1], b[1], c, alpha=1, beta=1, kernel=kernel), types, a[1], b[1], c, 1, 1)
 
 
 @pytest.mark.parametrize("types", ["f32", "f64", "bf16f32", "f16f32", "i8i32", "u8i8i32"])

@@ -1,0 +1,12 @@
+/* avx512_f16f32_outer_6x64: C[6,64] += A[6,K] * B[K,64], float16 into float; widened while packing.
+ *
+ * contract  pysimd.h; k_group 1, panel wide (float).
+ * tile      mr 6  nr 64: row i of C is 4 registers
+ * regs      24 accumulators + 4 of a row of B + 1 broadcast = 29 of 32 zmm
+ * per k     24 vfmadd231ps  4 vmovups m512  6 vbroadcastss m32
+ * ratio     6*64 / (6+64) = 5.49 multiply-adds per element loaded; inner product 0.50;
+ *           24 / 10 = 2.40 multiply-add instructions per load instruction
+ * rounding  float16 products are exact in float; one fma per term, k ascending from 0, then one add into C
+ * needs     AVX-512 F BW DQ VL
+ * idea      the functions are those of avx512_f32_outer_6x64: float is what float16 and bfloat16 widen to
+ */

@@ -1,0 +1,20 @@
+/* avx512_f64_outer_6x32: C[6,32] += A[6,K] * B[K,32], double; whole rows of up to four vectors in one tile.
+ *
+ * contract  pysimd.h; k_group 1, panel plain.
+ * tile      mr 6  nr 32: row i of C is 4 registers
+ * regs      24 accumulators + 4 of a row of B + 1 broadcast = 29 of 32 zmm
+ * per k     24 vfmadd231pd  4 vmovupd m512  6 vbroadcastsd m64
+ * ratio     6*32 / (6+32) = 5.05 multiply-adds per element loaded; inner product 0.50;
+ *           24 / 10 = 2.40 multiply-add instructions per load instruction
+ * rounding  one fma per term, k ascending from 0, then one add into C
+ * needs     AVX-512 F BW DQ VL
+ * idea      rows of four vectors, as OpenBLAS's small dgemm kernel for SkylakeX has them; code written here
+ */
+#include "vec_avx512.h"
+
+#define KERNEL avx512_f64_outer_6x32
+#define VEC f64x8
+#define MR 6
+#define NR 32
+#define K_UNROLL 1
+#include "../templates/outer.h"
