@@ -251,8 +251,8 @@ static int takes_dots(const pysimd_kernel *kernel, int64_t few, int64_t many, in
 /* The GEMV kernel of products of up to PYSIMD_GEMV_COLUMNS rows or columns, whose operands both have adjacent elements
  * along K; NULL: no other than in general. Of as few columns and rows the kernel for one column is faster while K is
  * short: 4 x 32 x 4 took 0.8 times as long as with tiles, a batch 0.5 to 0.7 times (Ice Lake Xeon). So it is of two rows
- * from LEAST_K of pysimd_is_long on, and of three of double: batches of 16 to 64 columns took 0.7 to 1.0 times as long;
- * three rows of other types 0.9 to 1.0 times, four 0.9 to 1.3 times, bytes 1.1 to 2.6 times (Xeon with AMX). */
+ * from LEAST_K of pysimd_is_long on: batches of 16 to 64 columns took 0.7 to 0.95 times as long as with tiles; three rows
+ * 0.9 to 1.0 times, four 0.9 to 1.3 times, bytes 1.1 to 2.6 times (Xeon with AMX). */
 static const pysimd_kernel *dots_of_few(const pysimd_kernel *dots, int types, int64_t few, int64_t many, int64_t k)
 {
     enum { NOT_MANY = 8, SOME_K = 64 };
@@ -260,7 +260,7 @@ static const pysimd_kernel *dots_of_few(const pysimd_kernel *dots, int types, in
     if (k >= dots->dispatch_k) return dots;
     const pysimd_kernel *one = chosen(types, 1, OF_GEMV);
     if (!one) return NULL;
-    if (size > 1 && (few == 2 || (few == 3 && size == 8))) return one;
+    if (size > 1 && few == 2) return one;
     return many <= NOT_MANY || (size >= 4 && k >= SOME_K) ? one : NULL;
 }
 

@@ -140,11 +140,16 @@ def test_a_last_step_that_k_does_not_fill(k, m, rng):
 @pytest.mark.parametrize("types", ["bf16f32", "i8i32", "u8i8i32"])
 def test_small_products_take_no_tiles(types):
     row = cpu_table.row(f"amx_{types}_outer_32x32")
-    m = max(row.dispatch_rows, 5)  # up to four rows with a long k are for the kernels of a vector
-    k = max(-(-row.dispatch_macs // (64 * m)), row.dispatch_k)
-    assert CPU.chosen(types, 64, m, k).target == "amx"
-    assert CPU.chosen(types, 64, m, k - 1).target != "amx"
-    assert CPU.chosen(types, 64, m - 1, 1 << 20).target != "amx"
+    fewest = max(row.dispatch_rows, 5)  # up to four rows with a long k are for the kernels of a vector
+    limits = {
+        fewest: row.dispatch_macs_otherwise or row.dispatch_macs,
+        max(fewest, row.dispatch_some_rows): row.dispatch_macs,
+    }
+    for m, macs in limits.items():
+        k = max(-(-macs // (64 * m)), row.dispatch_k)
+        assert CPU.chosen(types, 64, m, k).target == "amx"
+        assert CPU.chosen(types, 64, m, k - 1).target != "amx"
+    assert CPU.chosen(types, 64, row.dispatch_rows - 1, 1 << 20).target != "amx"
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="x86-64 kernels")

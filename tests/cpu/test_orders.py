@@ -87,7 +87,7 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f32", 2, 53, 34, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
     ("f16f32", 2, 32, 33, ROWS, COLUMNS): "avx2_f16f32_gemv_8x1",
     ("f16f32", 3, 32, 33, ROWS, COLUMNS): "avx512_f16f32_outer_8x48",
-    ("f64", 3, 32, 33, ROWS, COLUMNS): "avx2_f64_gemv_8x1",
+    ("f64", 3, 32, 33, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
     ("f64", 9, 20, 8, ROWS, ROWS): "avx512_f64_outer_14x16",
     ("f64", 8, 20, 7, ROWS, ROWS): "avx512_f64_outer_8x8",
     ("f64", 20, 20, 30, ROWS, ROWS): "avx512_f64_outer_6x32",
