@@ -122,6 +122,9 @@ CHOSEN_WITH_AMX = {
     ("bf16f32", 30, 20, 13, ROWS, ROWS): "avx512_bf16f32_outer_16x16",
     ("bf16f32", 40, 15, 20, ROWS, ROWS): "avx512_bf16f32_outer_14x32",
     ("bf16f32", 11, 40, 40, ROWS, ROWS): "avx512_bf16f32_outer_8x48",
+    ("bf16f32", 33, 33, 33, ROWS, ROWS): "avx512_bf16f32_outer_8x48",  # most of the tile registers would be empty
+    ("bf16f32", 33, 34, 33, ROWS, ROWS): "amx_bf16f32_outer_32x32",
+    ("bf16f32", 37, 37, 37, ROWS, ROWS): "amx_bf16f32_outer_32x32",
     ("bf16f32", 11, 128, 40, ROWS, ROWS): "amx_bf16f32_outer_32x32",
     ("bf16f32", 40, 20, 4, ROWS, ROWS): "amx_bf16f32_outer_32x32",
     ("bf16f32", 20, 20, 4, ROWS, ROWS): "avx2_bf16f32_gemv_8x1",
