@@ -207,37 +207,51 @@ static const pysimd_kernel *gemv_of_rows(int types, int64_t m, int64_t n, int64_
     return (m < n ? n : m) >= gemv->dispatch_rows ? gemv : NULL;
 }
 
-/* pysimd_choose, of all kernels or of those for any number of multiply-adds. */
-static const pysimd_kernel *choose_of(kind_of_choice kind, int types, int64_t m, int64_t n, int64_t k)
+/* The kernel that is taken before a GEMV kernel: that for so many columns, or for any number where the processor does
+ * not execute AVX-512 in halves, so that unused lanes cost nothing; NULL: none. */
+static const pysimd_kernel *before_gemv(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k)
+{
+    const int types = (int)kernel->types;
+    const pysimd_kernel *other = of_columns(types, n), *wide = halves ? other : of_columns(types, CHOICES - 1);
+    if (is_before_gemv(kernel, m, n, k)) return kernel;
+    if (is_before_gemv(other, m, n, k)) return unless_whole(other, m, n);
+    return is_before_gemv(wide, m, n, k) ? wide : NULL;
+}
+
+/* pysimd_choose, of all kernels or of those for any number of multiply-adds; `dots`: as if none were taken before a GEMV
+ * kernel. */
+static const pysimd_kernel *choose_of(kind_of_choice kind, int types, int64_t m, int64_t n, int64_t k, int dots)
 {
     const pysimd_kernel *one = chosen(types, 1, OF_GEMV), *kernel = chosen(types, n, kind);
     if (one && (m == 1 || n == 1)) return one;
     const pysimd_kernel *long_one = gemv_of_rows(types, m, n, k);
     if (long_one) return long_one;
     if (!kernel) return NULL;
-    const pysimd_kernel *gemv = chosen(types, n, OF_GEMV), *other = of_columns(types, n);
+    const pysimd_kernel *gemv = chosen(types, n, OF_GEMV);
     if (gemv) {
-        if (is_before_gemv(kernel, m, n, k)) return kernel;
-        if (is_before_gemv(other, m, n, k)) return unless_whole(other, m, n);
+        const pysimd_kernel *before = dots ? NULL : before_gemv(kernel, m, n, k);
+        if (before) return before;
         if (fits(gemv, m, n, k, gemv->dispatch_macs)) return gemv;
     } else if (!kernel->dispatch_macs || fits(kernel, m, n, k, kernel->dispatch_macs)) {
         return unless_whole(kernel, m, n);
     }
-    return unless_whole(other, m, n);
+    return unless_whole(of_columns(types, n), m, n);
 }
 
 const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k)
 {
-    return choose_of(OF_ALL, types, m, n, k);
+    return choose_of(OF_ALL, types, m, n, k, 0);
 }
 
 const pysimd_kernel *pysimd_of_order(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k, pysimd_order a,
                                      pysimd_order b)
 {
-    const int dots = n <= PYSIMD_GEMV_COLUMNS && b == PYSIMD_BY_COLUMNS;
-    if (!kernel->dispatch_macs_otherwise || (a != PYSIMD_BY_COLUMNS && !dots)) return kernel;
-    if (fits(kernel, m, n, k, kernel->dispatch_macs_otherwise)) return kernel;
-    return choose_of(OF_ANY_SIZE, (int)kernel->types, m, n, k);
+    const int bytes = pysimd_element_sizes[kernel->types].a == 1, otherwise = kernel->dispatch_macs_otherwise;
+    const int few = n <= PYSIMD_GEMV_COLUMNS && kernel->dispatch_before_gemv && !bytes;
+    const int dots = few && b == PYSIMD_BY_COLUMNS;
+    if (!dots && !(otherwise && a == PYSIMD_BY_COLUMNS)) return kernel;
+    if (otherwise && fits(kernel, m, n, k, otherwise)) return kernel;
+    return choose_of(OF_ANY_SIZE, (int)kernel->types, m, n, k, dots);
 }
 
 /* Bytes of the operand that is read once, up to which the kernels below are taken: from beyond L3 others are as fast. */
@@ -285,7 +299,7 @@ static int gemv_of_few(int types, int64_t m, int64_t n, int64_t k)
     if (gemv_of_rows(types, m, n, k)) return 1;
     const pysimd_kernel *gemv = chosen(types, n, OF_GEMV);
     if (!gemv || !fits(gemv, m, n, k, gemv->dispatch_macs)) return 0;
-    return m >= MANY_ROWS || !is_before_gemv(of_columns(types, n), m, n, k);
+    return m >= MANY_ROWS || !before_gemv(of_columns(types, n), m, n, k);
 }
 
 /* Where a GEMV kernel computes up to PYSIMD_GEMV_COLUMNS columns of a transposed A, or rows of a B by rows, that with

@@ -120,7 +120,7 @@ static inline int pysimd_looks_at_order(int64_t m, int64_t n, int64_t k)
 const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b);
 
 /* `kernel`, which pysimd_choose has found, or another one where it asks for more multiply-adds of operands in this order
- * (.dispatch_macs_otherwise). */
+ * (.dispatch_macs_otherwise), or few columns are dot products (.dispatch_before_gemv). */
 const pysimd_kernel *pysimd_of_order(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k, pysimd_order a,
                                      pysimd_order b);
 

@@ -19,6 +19,7 @@ needs_vnni = pytest.mark.skipif(not VNNI, reason="no AVX-512 VNNI here")
 AMX = any(k.target == "amx" for k in pysimd.kernels("cpu", available=True))
 needs_amx = pytest.mark.skipif(not AMX, reason="no AMX here")
 
+FOUR_COLUMNS = "avx2_f64_gemv_8x1" if lib.pysimd_halves_avx512() else "avx512_f64_outer_14x16"
 CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f32", 2, 59, 2696, ROWS, ROWS): "avx512_f32_outer_4x96",
     ("f32", 4, 59, 192, COLUMNS, ROWS): "avx512_f32_outer_4x96",
@@ -90,6 +91,12 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f64", 3, 32, 33, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
     ("f64", 9, 20, 8, ROWS, ROWS): "avx512_f64_outer_14x16",
     ("f64", 8, 20, 7, ROWS, ROWS): "avx512_f64_outer_8x8",
+    ("f64", 40, 20, 4, COLUMNS, ROWS): FOUR_COLUMNS,
+    ("f64", 40, 40, 4, ROWS, ROWS): FOUR_COLUMNS,
+    ("f64", 40, 20, 4, ROWS, COLUMNS): "avx2_f64_gemv_8x1",  # dot products
+    ("f64", 40, 40, 4, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
+    ("f64", 40, 20, 3, ROWS, ROWS): "avx2_f64_gemv_8x1",
+    ("f64", 40, 128, 4, ROWS, ROWS): "avx2_f64_gemv_8x1",  # long K
     ("f64", 20, 20, 30, ROWS, ROWS): "avx512_f64_outer_6x32",
     ("f64", 20, 20, 48, COLUMNS, ROWS): "avx512_f64_outer_8x24",
     ("f64", 20, 20, 64, ROWS, COLUMNS): "avx512_f64_outer_6x32",
