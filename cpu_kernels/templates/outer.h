@@ -385,21 +385,22 @@ INLINE void tiles_and_columns(const int M, const int NV, const pysimd_call *s)
  * times as long like that, 48 x 14 x 33 1.1 times (Xeon with AMX). */
 enum { SOME_ROWS = 4, SOME_K = 16 };
 
+INLINE void columns_of_m(const int M, const pysimd_call *s)
+{
+    const int64_t vectors = s->n / LANES;
+    if (NV_MAX > 5 && vectors == 5) tiles_and_columns(M, NV_MAX > 5 ? 5 : 1, s);
+    if (NV_MAX > 4 && vectors == 4) tiles_and_columns(M, NV_MAX > 4 ? 4 : 1, s);
+    if (NV_MAX > 3 && vectors == 3) tiles_and_columns(M, NV_MAX > 3 ? 3 : 1, s);
+    if (NV_MAX > 2 && vectors == 2) tiles_and_columns(M, NV_MAX > 2 ? 2 : 1, s);
+    if (vectors == 1) tiles_and_columns(M, 1, s);
+}
+
 /* A function of its own: as a part of the batch function, which then has more loops than GCC 12 allocates registers for
  * one by one, it had the accumulators of other tiles spilled, and 96 x 96 x 96 float took 1.25 times as long. */
 NOINLINE void batch_of_columns(const pysimd_call *s)
 {
-    const int64_t vectors = s->n / LANES;
     switch (s->m) {
-#define CASE(M)                                                                                                        \
-    case M:                                                                                                            \
-        if (M < SOME_ROWS) break;                                                                                      \
-        if (NV_MAX > 5 && vectors == 5) tiles_and_columns(M <= MR ? M : MR, NV_MAX > 5 ? 5 : 1, s);                                   \
-        if (NV_MAX > 4 && vectors == 4) tiles_and_columns(M <= MR ? M : MR, NV_MAX > 4 ? 4 : 1, s);                                   \
-        if (NV_MAX > 3 && vectors == 3) tiles_and_columns(M <= MR ? M : MR, NV_MAX > 3 ? 3 : 1, s);                                   \
-        if (NV_MAX > 2 && vectors == 2) tiles_and_columns(M <= MR ? M : MR, NV_MAX > 2 ? 2 : 1, s);                                   \
-        if (vectors == 1) tiles_and_columns(M <= MR ? M : MR, 1, s);                                                                  \
-        break;
+#define CASE(M) case M: if (M >= SOME_ROWS) columns_of_m(M <= MR ? M : MR, s); break;
         CASES
 #undef CASE
     }
