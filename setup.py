@@ -30,8 +30,6 @@ SANITIZE_KERNELS = [
     "--param=asan-instrumentation-with-call-threshold=0",
 ]
 sanitized = os.environ.get("PYSIMD_SANITIZE") == "1"
-sanitize = SANITIZE if sanitized else []
-sanitize_kernels = SANITIZE_KERNELS if sanitized else []
 processor = Path("/proc/cpuinfo")
 without_avx512 = processor.exists() and "avx512f" not in processor.read_text()
 
@@ -39,12 +37,16 @@ platform_tag = os.environ.get("PYSIMD_PLATFORM")
 machine = next(x for x in targets["FOLDERS"] if platform_tag.endswith(x)) if platform_tag else platform.machine()
 
 
+def cannot_run(target):
+    """Whether a test can run nothing of a target on this processor."""
+    return without_avx512 and "-mavx512f" in targets["TARGETS"][target][1]
+
+
 def library(target):
-    """The kernels of a target; without the sanitizers, which are in CFLAGS too, where no test can run them on this
-    processor: those of AVX-512 take gcc half of the time of all, and half of that with -O1."""
+    """The kernels of a target. Those of AVX-512 take gcc half of the time of all. Where they cannot run, a sanitized
+    build compiles them like any other, so that ccache has them from that one."""
     folder, flags = targets["TARGETS"][target]
-    cannot_run = without_avx512 and "-mavx512f" in flags
-    checks = ["-fno-sanitize=all", "-O1"] if sanitized and cannot_run else sanitize_kernels
+    checks = SANITIZE_KERNELS if sanitized and not cannot_run(target) else []
     headers = [path for room in ("core", "include", "templates", folder) for path in (KERNELS / room).glob("*.h")]
     rungs = {str(KERNELS / folder / f"ladder_{target}.c"): sorted(map(str, (KERNELS / "ladder").iterdir()))}
     return f"pysimd_{target}", {
@@ -63,9 +65,6 @@ def compiles(target):
 
 built = targets["built_on"](machine)
 missing = [target for target in built if target in targets["OPTIONAL"] and not compiles(target)]
-flags_of_all = [*sanitize, *(f"-DPYSIMD_WITHOUT_{target.upper()}" for target in missing)]
-if flags_of_all:  # the cffi extension takes its flags from the environment
-    os.environ["CFLAGS"] = " ".join([os.environ.get("CFLAGS", ""), *flags_of_all])
 
 
 def side_by_side(compiler):
@@ -82,19 +81,28 @@ def side_by_side(compiler):
 
 class BuildKernels(build_clib):
     """The kernels of all targets, whose files are compiled at the same time, those of the widest vectors first: they
-    take longest. One library after the other, its last file had a core to itself for up to half a minute."""
+    take longest. One library after the other, its last file had a core to itself for up to half a minute. (A sanitized
+    build ends with what it shares with another one, which may run beside it.)"""
 
     def build_libraries(self, libraries):
         side_by_side(self.compiler)
         build = super().build_libraries
+        shared = [library(target)[0] for target in built if sanitized and cannot_run(target)]
+        in_turn = [*reversed(libraries)]
+        in_turn.sort(key=lambda library: library[0] in shared)
         with ThreadPoolExecutor(len(libraries)) as pool:
-            list(pool.map(lambda library: build([library]), reversed(libraries)))
+            list(pool.map(lambda library: build([library]), in_turn))
 
 
 class BuildCore(build_ext):
     """What calls them."""
 
     def build_extensions(self):
+        for extension in self.extensions:
+            extension.define_macros += [(f"PYSIMD_WITHOUT_{target.upper()}", None) for target in missing]
+            if sanitized:
+                extension.extra_compile_args += SANITIZE
+                extension.extra_link_args += SANITIZE
         side_by_side(self.compiler)
         super().build_extensions()
 

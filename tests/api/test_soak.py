@@ -1,5 +1,6 @@
 """The soak of tests/scripts/soak.py, for parts of a second: what it refuses, and the record that it writes."""
 
+import gc
 import itertools
 import json
 
@@ -7,6 +8,14 @@ import pytest
 import soak
 
 CALLS = [soak.Call("a call", lambda: b"x")]
+
+
+@pytest.fixture(autouse=True)
+def what_there_was():
+    """The soak collects garbage after each round; the objects of all other tests would take seconds."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def run(memory, calls=CALLS):

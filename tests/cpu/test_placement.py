@@ -87,10 +87,10 @@ def test_an_absence_counts_once():
     """A process that is stopped does not lose its processors, whatever has happened before another absence."""
     code = """
 import subprocess
-(task,) = start(1)
-waits.awake_ns = waits.spin_ns = ever
+waits.awake_ns = waits.spin_ns = ever  # from its first moment on: later, a busy machine may have put it to sleep
 waits.shared_ns = 0  # it does not sleep early
 waits.lost_ns = 2 * 10**6
+(task,) = start(1)
 stop = "import os, signal, sys, time\\nfor line in sys.stdin:\\n os.kill(os.getppid(), signal.SIGSTOP)\\n"
 stop += " time.sleep(0.005)\\n os.kill(os.getppid(), signal.SIGCONT)\\n print(flush=True)"
 pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
@@ -114,7 +114,6 @@ def moved():
     away()
     return waits.lost > before
 allowed = os.sched_getaffinity(0)
-start(1)  # it is awake
 print(until(moved))
 def quiet():
     (first, _), (second, lost), (third, again) = away(), away(), away()
@@ -140,9 +139,10 @@ def seen(here):
     assert until(lambda: asleep(task))
     start(1)
     return os.sched_getaffinity(task)
-waits.shared_until = ever
+waits.shared_until, waits.shared_ns = ever, 10**15  # until it is ended here, whatever the worker sees
 first, last = min(allowed), max(allowed)
 print(seen(first) == allowed - {first}, seen(last) == allowed - {last})
+assert until(lambda: asleep(task))
 waits.shared_until = 0
 print(seen(last) == allowed)
 """

@@ -72,9 +72,13 @@ def test_strides(types, shape, rng):
     check(expected, types, a, b)
     named = CPU.chosen(types, n, m, k)  # dispatch itself may take another kernel for another order
     expected = all_threads(a, b, named)
+    checked = set()
     for (name_a, x), (name_b, y) in itertools.product(layouts_of(a).items(), layouts_of(b).items()):
         assert same_bits(named, x, y, expected, threads=2), (name_a, name_b)
-        check(pysimd.matmul(x, y), types, a, b)
+        found = pysimd.matmul(x, y)
+        if found.tobytes() not in checked:  # one kernel or two; the reference of float64 takes half a second
+            check(found, types, a, b)
+        checked.add(found.tobytes())
 
 
 @pytest.mark.parametrize("types", CPU.offered)
