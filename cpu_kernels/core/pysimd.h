@@ -33,7 +33,6 @@ enum { /* pysimd_call.flags */
     PYSIMD_KEEP = 16,       /* the next call of this thread is of the same kernel: it releases them */
     PYSIMD_CONFIGURED = 32, /* the call before had PYSIMD_KEEP, and the same m, n and k */
     PYSIMD_AHEAD = 64, /* of GEMV: the batch is larger than L2, so the next product's A is worth a prefetch */
-    PYSIMD_ANY_ROWS = 128, /* of GEMV: the bits must be those of any number of rows, and of any order of A */
 };
 
 enum { PYSIMD_GEMV_COLUMNS = 4, PYSIMD_SMALL_COLUMNS = 64 };

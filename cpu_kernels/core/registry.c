@@ -352,10 +352,79 @@ static const pysimd_kernel *choose_by_order(int types, int64_t m, int64_t n, int
 
 /* The kernel whose function for small products computes the few columns of a transposed A, by registers of its columns;
  * or NULL. */
-static const pysimd_kernel *of_few_transposed(int types, int64_t k)
+static const pysimd_kernel *of_few_transposed(int types, int64_t m, int64_t k)
 {
+    enum { LEAST_ELEMENTS = 128 };
     const pysimd_kernel *kernel = of_columns(types, PYSIMD_GEMV_COLUMNS + 1);
-    return kernel && k <= kernel->dispatch_transposed_k ? kernel : NULL;
+    return m * k >= LEAST_ELEMENTS && kernel && k <= kernel->dispatch_transposed_k ? kernel : NULL;
+}
+
+/* For K from `k` on, the fewest rows from which on a GEMV kernel of AVX2 computes two, three and four columns rather
+ * than tiles; of double, of float, and of two bytes, whose last vector of a row is loaded in parts. From the ratios of
+ * their times for 8 to 200 rows and K up to 32, batches of 100 in cache (Zen 3): with so many rows 0.75 to 0.98, with
+ * twice as many 0.4 to 0.9, with half as many up to 2.6. */
+typedef struct {
+    int k, rows[PYSIMD_GEMV_COLUMNS - 1];
+} rows_from_k;
+
+enum { NO_ROWS = 1 << 10, ROWS_FROM_K = 11 }; /* more than there are; the most lines of a table */
+typedef const rows_from_k rows_of_types[3][ROWS_FROM_K];
+
+static rows_of_types by_rows = {
+    {{2, {48, 64, NO_ROWS}}, {3, {48, 48, 200}}, {4, {32, 32, 200}}, {6, {32, 48, 200}},
+     {8, {20, 24, 64}}, {10, {24, 32, 100}}, {12, {16, 32, 48}}, {16, {16, 16, 48}}, {24, {12, 12, 24}}},
+    {{2, {16, 24, 48}}, {4, {12, 24, 200}}, {5, {16, 48, NO_ROWS}}, {8, {16, 24, 64}},
+     {10, {12, 32, 100}}, {12, {12, 24, 64}}, {16, {8, 12, 20}}, {24, {8, 12, 16}}},
+    {{2, {12, 24, 32}}, {4, {12, 20, NO_ROWS}}, {5, {20, NO_ROWS, NO_ROWS}}, {8, {12, 20, 48}},
+     {9, {12, NO_ROWS, NO_ROWS}}, {12, {12, 48, NO_ROWS}}, {16, {8, 12, 16}}, {24, {8, 12, 12}}},
+};
+static rows_of_types by_columns = {
+    {{1, {32, 32, 200}}, {2, {48, 48, 200}}, {6, {32, 32, 200}}, {12, {16, 24, 64}}, {24, {16, 16, 48}}},
+    {{1, {12, 16, 64}}, {2, {16, 20, 64}}, {6, {16, 20, 32}}, {24, {12, 20, 32}}},
+    {{1, {12, 16, 64}}, {2, {16, 20, 64}}, {6, {16, 20, 32}}, {24, {12, 20, 32}}},
+};
+/* The same of two to four rows by a transposed B, whose columns tiles pack. */
+static rows_of_types exchanged = {
+    {{2, {16, NO_ROWS, NO_ROWS}}, {24, {16, 16, 48}}},
+    {{2, {32, 32, 32}}, {3, {16, 16, 16}}, {4, {32, 32, 32}}, {5, {100, NO_ROWS, NO_ROWS}},
+     {8, {32, NO_ROWS, NO_ROWS}}},
+    {{3, {16, 16, 16}}, {5, {NO_ROWS, NO_ROWS, NO_ROWS}}, {24, {8, NO_ROWS, NO_ROWS}}},
+};
+
+static int64_t least_rows_of_avx2(rows_of_types table, int types, int64_t few, int64_t k)
+{
+    const int size = pysimd_element_sizes[types].a;
+    const rows_from_k *from = table[size == 8 ? 0 : size == 4 ? 1 : 2];
+    int64_t rows = NO_ROWS;
+    for (int i = 0; i < ROWS_FROM_K && from[i].k && from[i].k <= k; i++) rows = from[i].rows[few - 2];
+    return rows;
+}
+
+/* Whether AVX2 is the highest target of the kernels for floats. */
+static int has_avx2_alone(int types)
+{
+    return pysimd_element_sizes[types].a > 1 && of_columns(types, CHOICES - 1)->target == AVX2;
+}
+
+/* The kernel of AVX2 for few columns (pysimd_is_skinny), unless both operands have adjacent elements along K and the
+ * GEMV kernel is taken in general; NULL: no other than in general. */
+static const pysimd_kernel *of_few_columns(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
+{
+    if (!has_avx2_alone(types)) return NULL;
+    const pysimd_kernel *gemv = chosen(types, n, OF_GEMV);
+    if (a == PYSIMD_BY_ROWS && b == PYSIMD_BY_COLUMNS && k >= gemv->dispatch_k) return NULL;
+    const int one_column = k == 1 && a != PYSIMD_BY_NEITHER;
+    const int64_t rows = least_rows_of_avx2(one_column || a == PYSIMD_BY_COLUMNS ? by_columns : by_rows, types, n, k);
+    return m >= rows ? gemv : of_columns(types, n);
+}
+
+/* The GEMV kernel of AVX2 for few rows (pysimd_is_skinny) whose operands both have adjacent elements along K, with the
+ * operands exchanged; or NULL. */
+static const pysimd_kernel *of_few_rows(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
+{
+    const int in_order = a == PYSIMD_BY_ROWS && b == PYSIMD_BY_COLUMNS;
+    if (!in_order || !has_avx2_alone(types) || pysimd_is_long(m, n, k)) return NULL;
+    return n >= least_rows_of_avx2(exchanged, types, m, k) ? chosen(types, m, OF_GEMV) : NULL;
 }
 
 /* From how many columns of a B by rows, or rows of a transposed A, on a GEMV kernel with sixteen registers computes two
@@ -411,9 +480,12 @@ static const pysimd_kernel *of_vectors(int types, int64_t m, int64_t n, int64_t 
 
 const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
 {
-    const int few = pysimd_is_few_columns(m, n, k) && a == PYSIMD_BY_COLUMNS;
-    const pysimd_kernel *kernel = pysimd_is_of_vectors(m, n, k) ? of_vectors(types, m, n, k, a, b) : NULL;
-    if (!kernel && few) kernel = of_few_transposed(types, k);
+    const int few_columns = pysimd_is_skinny(m, n, k) && n < m, few_rows = pysimd_is_skinny(m, n, k) && m < n;
+    const pysimd_kernel *kernel = NULL;
+    if (few_columns) kernel = of_few_columns(types, m, n, k, a, b);
+    if (few_rows) kernel = of_few_rows(types, m, n, k, a, b);
+    if (!kernel && pysimd_is_of_vectors(m, n, k)) kernel = of_vectors(types, m, n, k, a, b);
+    if (!kernel && few_columns && a == PYSIMD_BY_COLUMNS) kernel = of_few_transposed(types, m, k);
     if (!kernel && pysimd_is_long(m, n, k)) kernel = choose_by_order(types, m, n, k, a, b);
     if (kernel) return kernel;
     kernel = pysimd_choose(types, m, n, k);

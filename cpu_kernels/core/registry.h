@@ -84,12 +84,14 @@ const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k);
 /* How a matrix is stored: elements of a row are adjacent, or those of a column. */
 typedef enum { PYSIMD_BY_ROWS, PYSIMD_BY_COLUMNS, PYSIMD_BY_NEITHER } pysimd_order;
 
-/* Whether there can be a kernel for the few columns of a transposed A (.dispatch_transposed_k). */
-static inline int pysimd_is_few_columns(int64_t m, int64_t n, int64_t k)
+/* Whether a product has two to PYSIMD_GEMV_COLUMNS columns, or rows, not many more rows, or columns, and a short K. Its
+ * kernel depends on the order of the larger operand: with AVX2 see of_few_columns and of_few_rows in registry.c, with
+ * AVX-512 there is one for a transposed A (.dispatch_transposed_k). */
+static inline int pysimd_is_skinny(int64_t m, int64_t n, int64_t k)
 {
-    enum { LEAST_ROWS = 8, MOST_ROWS = 256, MOST_K = 64, LEAST_ELEMENTS = 128 };
-    return n > 1 && n <= PYSIMD_GEMV_COLUMNS && m >= LEAST_ROWS && m <= MOST_ROWS && k <= MOST_K &&
-           m * k >= LEAST_ELEMENTS;
+    enum { LEAST = 8, MOST = 256, MOST_K = 64 };
+    const int64_t few = m < n ? m : n, many = m < n ? n : m;
+    return few > 1 && few <= PYSIMD_GEMV_COLUMNS && many >= LEAST && many <= MOST && k <= MOST_K;
 }
 
 /* Whether few rows or columns can be computed in the order of the large operand. */
@@ -112,7 +114,7 @@ static inline int pysimd_is_of_vectors(int64_t m, int64_t n, int64_t k)
 /* Whether the order of operands can matter: no small product is looked at any further. */
 static inline int pysimd_looks_at_order(int64_t m, int64_t n, int64_t k)
 {
-    return pysimd_is_long(m, n, k) || pysimd_is_few_columns(m, n, k) || pysimd_is_of_vectors(m, n, k);
+    return pysimd_is_long(m, n, k) || pysimd_is_skinny(m, n, k) || pysimd_is_of_vectors(m, n, k);
 }
 
 /* The same of operands in this order: products of few rows or columns are computed in the order in which the large

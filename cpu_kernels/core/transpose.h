@@ -9,8 +9,10 @@
 typedef void pysimd_transpose_fn(int64_t m, int64_t n, const void *from, int64_t cs, void *to, int64_t ld);
 
 /* The same of `count` matrices, bs elements apart, to dense ones: ld is n. */
-void avx2_transpose_each_f32(int64_t count, int64_t m, int64_t n, const float *from, int64_t bs, int64_t cs, float *to);
+typedef void pysimd_transpose_each_fn(int64_t count, int64_t m, int64_t n, const void *from, int64_t bs, int64_t cs,
+                                      void *to);
 
 pysimd_transpose_fn avx2_transpose_f32, avx2_transpose_f64;
+pysimd_transpose_each_fn avx2_transpose_each_f32, avx2_transpose_each_f64;
 
 #endif

@@ -226,11 +226,10 @@ INLINE const char *PASTE(VEC, chains_of_block)(const int N, int64_t m, int64_t k
 }
 
 /* Whether the terms of an element are added in one chain. */
-INLINE int PASTE(VEC, is_in_chains)(int64_t m, int64_t k, int64_t cs_a, int flags)
+INLINE int PASTE(VEC, is_in_chains)(int64_t m, int64_t k, int64_t cs_a)
 {
     enum { OF_ONE = 16, OF_TWO = 24, OF_THREE = 64, LONG_K = 32 };
     if (ONE_CHAIN == 16) return 1;
-    if (flags & PYSIMD_ANY_ROWS) return 0;
     if (m > 3 * V(rows)) return 1;
     if (m >= V(rows)) return k <= (m > 2 * V(rows) ? OF_THREE : m > V(rows) ? OF_TWO : OF_ONE);
     return cs_a == m && k >= LONG_K;

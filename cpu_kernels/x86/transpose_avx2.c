@@ -44,22 +44,31 @@ INLINE void block_f64(const double *from, int64_t step, double *to, int64_t row)
     }
 }
 
-/* Blocks of EACH x EACH; the last ones overlap those before them. */
+/* Blocks of EACH x EACH, down EACH columns of `from`; the last ones overlap those before them. */
 #define TRANSPOSE(NAME, T, EACH)                                                                                       \
+    INLINE void columns_##NAME(int64_t m, const T *from, int64_t step, T *to, int64_t row)                             \
+    {                                                                                                                  \
+        for (; m >= EACH; m -= EACH, from += EACH, to += EACH * row) block_##NAME(from, step, to, row);                \
+        if (m > 0) block_##NAME(from + m - EACH, step, to + (m - EACH) * row, row);                                    \
+    }                                                                                                                  \
+                                                                                                                       \
+    INLINE void transpose_##NAME(int64_t m, int64_t n, const T *from, int64_t cs, T *to, int64_t ld)                   \
+    {                                                                                                                  \
+        for (; n >= EACH; n -= EACH, from += EACH * cs, to += EACH) columns_##NAME(m, from, cs, to, ld);               \
+        if (n > 0) columns_##NAME(m, from + (n - EACH) * cs, cs, to + n - EACH, ld);                                   \
+    }                                                                                                                  \
+                                                                                                                       \
     void avx2_transpose_##NAME(int64_t m, int64_t n, const void *from, int64_t cs, void *to, int64_t ld)               \
     {                                                                                                                  \
-        for (int64_t i = 0; i < m; i += EACH) {                                                                        \
-            if (i > m - EACH) i = m - EACH;                                                                            \
-            for (int64_t j = 0; j < n; j += EACH) {                                                                    \
-                if (j > n - EACH) j = n - EACH;                                                                        \
-                block_##NAME((const T *)from + i + j * cs, cs, (T *)to + i * ld + j, ld);                              \
-            }                                                                                                          \
-        }                                                                                                              \
+        transpose_##NAME(m, n, from, cs, to, ld);                                                                      \
+    }                                                                                                                  \
+                                                                                                                       \
+    void avx2_transpose_each_##NAME(int64_t count, int64_t m, int64_t n, const void *from, int64_t bs, int64_t cs,     \
+                                    void *to)                                                                          \
+    {                                                                                                                  \
+        const T *x = from;                                                                                             \
+        T *dense = to;                                                                                                 \
+        for (int64_t q = 0; q < count; q++, x += bs, dense += m * n) transpose_##NAME(m, n, x, cs, dense, n);          \
     }
 TRANSPOSE(f32, float, 8)
 TRANSPOSE(f64, double, 4)
-
-void avx2_transpose_each_f32(int64_t count, int64_t m, int64_t n, const float *from, int64_t bs, int64_t cs, float *to)
-{
-    for (int64_t q = 0; q < count; q++, from += bs, to += m * n) avx2_transpose_f32(m, n, from, cs, to, n);
-}

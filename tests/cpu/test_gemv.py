@@ -101,7 +101,8 @@ def test_each_of_some_columns_has_the_bits_it_has_alone(types, n, rng):
 def check_each_column(kernel, n, rng):
     kind, types = kernel.c_dtype, kernel.types
     shapes = itertools.product((1, 2, 3, 4, 5, 9), (0, 1, 7, 8, 15, 16, 17, 33))
-    for m, k in (*shapes, *itertools.product((12, 16, 21, 40), (13, 64, 150))):
+    short = itertools.product((8, 9, 16, 19), (2, 3, 4))  # whole rows, some of them in a register
+    for m, k in (*shapes, *short, *itertools.product((12, 16, 21, 40), (13, 64, 150))):
         if m < n and adds_in_chains(kernel):
             continue  # rows of B, in chains if they are adjacent elements
         a, b = pair(rng, types, (3, m, k), (3, k, n))

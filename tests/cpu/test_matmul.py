@@ -261,12 +261,13 @@ def test_results_of_subclasses_are_plain_arrays(rng, subclass):
 @pytest.mark.parametrize("m", [2, 3, 4, 6, 7, 15])
 @pytest.mark.parametrize("n", [9, 17, 33, 46, 100])
 def test_few_rows_with_b_transposed(dtype, m, n, rng):
-    """B is packed for a tile at a time where each is used once: the bits are those of B by rows."""
+    """B is packed for a tile at a time where each is used once: the bits are those of B by rows, by the same kernel."""
     a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((10, m, 23), (10, 23, n)))
     transposed = np.ascontiguousarray(b.swapaxes(1, 2)).swapaxes(1, 2)
-    np.testing.assert_array_equal(pysimd.matmul(a, transposed), pysimd.matmul(a, b))
+    tiles = CPU.chosen("f32" if dtype is np.float32 else "f64", n, m, 23)
+    np.testing.assert_array_equal(pysimd.matmul(a, transposed, kernel=tiles), pysimd.matmul(a, b, kernel=tiles))
     c = rng.standard_normal((10, m, n)).astype(dtype)
-    results = [pysimd.gemm(a, x, c, alpha=1.0, beta=1.0) for x in (transposed, b)]
+    results = [pysimd.gemm(a, x, c, alpha=1.0, beta=1.0, kernel=tiles) for x in (transposed, b)]
     np.testing.assert_array_equal(*results)
 
 

@@ -21,8 +21,10 @@ LARGE = ((50, 301, 62), (5, 333, 131), (3, 1050, 19), (40, 1050, 1))
 """m, k, n of products that are computed in blocks."""
 FEW_COLUMNS = ((8, 16, 2), (9, 17, 3), (17, 31, 4), (19, 33, 3), (6, 33, 21), (10, 12, 9), (5, 9, 8), (49, 63, 65))
 FEW_COLUMNS += ((33, 20, 5), (70, 30, 8), (40, 9, 6))
-"""m, k, n of products that the kernels for a vector compute, of operands that are transposed in blocks of registers, of
-one that is large enough for blocks and is not packed, and of those that are computed with the operands exchanged."""
+FEW_COLUMNS += ((12, 2, 2), (25, 3, 3), (21, 4, 3), (49, 2, 4), (2, 3, 33))
+"""m, k, n of products that the kernels for a vector compute, also of rows that are shorter than a register, of operands
+that are transposed in blocks of registers, of one that is large enough for blocks and is not packed, and of those that
+are computed with the operands exchanged."""
 
 
 def placed(place: str, *arrays: np.ndarray) -> list[np.ndarray]:
