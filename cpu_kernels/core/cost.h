@@ -11,8 +11,9 @@ double pysimd_estimate_ns(const pysimd_kernel *kernel, double macs, double bytes
 /* Threads for `ns` nanoseconds of work: at least `thread_ns` of it for each thread, at most `most` threads. */
 int pysimd_threads_for(double ns, double thread_ns, int most);
 
-/* Threads for `ns` nanoseconds of work where they are awake: one for less than two `thread_ns` (four on up to three
- * cores); half of the cores for a fourth of that each, and all of them for eight times that each. */
+/* Threads for `ns` nanoseconds of work where they are awake: one for less than two `thread_ns` (on up to three cores one
+ * of them, or four where they are shared with threads that spin); half of the cores for a fourth of that each, and all
+ * of them for eight times that each. */
 int pysimd_threads_awake(double ns, double thread_ns, int cores);
 
 #endif

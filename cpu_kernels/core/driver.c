@@ -733,6 +733,17 @@ static int is_shallow(const pysimd_kernel *kernel, const pysimd_product *p)
            pysimd_staged_bytes_a(kernel, p->m, p->k) <= MOST_STAGED;
 }
 
+/* Whether the rows of a product of medium size, which gemm.c does not divide, are those of two threads, or three. B is
+ * not packed, or by each thread. 96 to 120 rows and columns took two threads 0.5 to 0.8 times as long as one, B by rows
+ * or by columns, bytes 0.6 to 0.9 times; 60 x 200 x 100 and 40 x 150 x 200 0.5 to 0.9 (Zen 3). */
+static int is_divided(const pysimd_kernel *kernel, const pysimd_product *p)
+{
+    enum { MOST_THREADS = 3 };
+    if (p->threads < 2 || p->threads > MOST_THREADS || kernel->k_tile || p->flags & PYSIMD_FACTORS) return 0;
+    if (p->m < 2 * (int64_t)kernel->mr || p->k > pysimd_block_of_k(kernel, p->k)) return 0;
+    return !pysimd_gemm_divides((double)p->m * (double)p->n * (double)p->k);
+}
+
 /* Whether the last column is one more than fills vectors of 64 bytes, and a GEMV kernel computes it: a vector of which
  * one lane is used takes as long as a full one. On a Zen 4, whose vectors of 64 bytes take two cycles, 33 x 33 x 33 float
  * took 1099 ns and takes 871 (NumPy 895), 60 x 60 x 33 3181 and 2388, 33 x 33 x 33 double 1703 and 1524, float16 1254
@@ -768,7 +779,8 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     const int direct = pysimd_is_direct(kernel, product);
     const int strips = !direct && kernel->dispatch_few_columns && pysimd_strips_take_few(kernel, product);
     const int by_tiles = direct || is_shallow(kernel, product);
-    if (strips || (!by_tiles && pysimd_gemm_takes(kernel, product->m, product->n, product->k)))
+    if (strips || (!by_tiles && pysimd_gemm_takes(kernel, product->m, product->n, product->k) &&
+                   !(batch == 1 && is_divided(kernel, product))))
         return pysimd_gemm(kernel, product);
 
     const pysimd_kernel *last = NULL;
@@ -790,15 +802,17 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     d.by_rows = batch < threads && batch < tiles_of_rows;
     d.units = d.by_rows ? tiles_of_rows : batch;
     if (d.units < threads) threads = (int)d.units;
-    /* Of a vector times a matrix, parts are columns: the rows of the matrix are read in long pieces. */
-    const int whole = threads == 1 || (d.by_rows && kernel->form == GEMV);
+    /* Of a vector times a matrix, parts are columns: the rows of the matrix are read in long pieces. A B that is staged
+     * is staged for each part of the rows. */
+    const int64_t inner = product->ndim ? product->shape[product->ndim - 1] : 1;
+    const staging staged = direct ? (staging){.total = 0} : staging_of(&d.whole, inner);
+    const int whole = threads == 1 || (d.by_rows && (kernel->form == GEMV || staged.bytes_b));
     const int64_t wanted = whole ? threads : threads * PARTS_A_THREAD;
     d.parts = wanted < d.units ? wanted : d.units;
     if (!d.by_rows) choose_prefetch(&d.whole, threads);
 
     /* Memory is allocated before the first byte of C is written. */
-    if (!direct)
-        d.scratch_bytes = staging_of(&d.whole, product->ndim ? product->shape[product->ndim - 1] : 1).total;
+    d.scratch_bytes = staged.total;
     int64_t all;
     if (d.scratch_bytes < 0 || __builtin_mul_overflow(d.scratch_bytes, threads, &all)) return -1;
     _Alignas(64) char local[ON_STACK];

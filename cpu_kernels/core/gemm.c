@@ -642,8 +642,10 @@ static team team_of(job *j, int threads)
     return t;
 }
 
+int pysimd_gemm_divides(double macs) { return macs >= WORTH_TWO_THREADS; }
+
 /* At most those of the product; one where it is too small to be divided: from 128 x 128 x 128 on, two were faster than
- * one (1.3 to 1.6 times), below they were not (Zen 3). Where there are more cores, eight took 0.87 times as long as one
+ * one (1.3 to 1.6 times), below they were not (Zen 3; see is_divided in driver.c). Where there are more cores, eight took 0.87 times as long as one
  * for that product, 0.58 times for 160 x 160 x 160, and two as long as one (Xeon). */
 static int threads_of(const pysimd_product *q)
 {
@@ -652,7 +654,7 @@ static int threads_of(const pysimd_product *q)
     for (int d = 0; d < q->ndim; d++) macs *= (double)q->shape[d];
     const double worth = macs / WORTH_A_THREAD;
     const int bound = asked < 1 ? 1 : asked > PYSIMD_MAX_THREADS ? PYSIMD_MAX_THREADS : asked;
-    if (macs < WORTH_TWO_THREADS || (q->ns > 0 && q->ns < WORTH_TWO_NS)) return 1;
+    if (!pysimd_gemm_divides(macs) || (q->ns > 0 && q->ns < WORTH_TWO_NS)) return 1;
     return worth >= bound ? bound : (int)worth;
 }
 

@@ -9,6 +9,9 @@
  * order wherever it is called. */
 int pysimd_gemm_takes(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k);
 
+/* Whether it divides so many multiply-adds between threads. */
+int pysimd_gemm_divides(double macs);
+
 /* As pysimd_multiply, and with the flag PYSIMD_FACTORS C = alpha A B + beta C. After a nonzero result of
  * product->interrupted C is incomplete. */
 int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *product);

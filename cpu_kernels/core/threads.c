@@ -539,6 +539,8 @@ static void run_with(worker **taken, int count, const pysimd_work *work, double 
     notice_absent(absent, count, ns);
 }
 
+int pysimd_processors_are_shared(void) { return is_shared(now_ns()); }
+
 int pysimd_threads_at_hand(int threads, int woken, double ns)
 {
     return threads == 1 ? 1 : 1 + find_workers(NULL, threads - 1, (woken ? woken : threads) - 1, ns);

@@ -51,6 +51,9 @@ extern pysimd_waiting pysimd_waits;
  * takes no part. Any thread may call this, also from `run`, and also a child after fork. */
 void pysimd_run(const pysimd_work *work, int threads, int woken, double ns);
 
+/* Whether processors are shared now. */
+int pysimd_processors_are_shared(void);
+
 /* How many threads pysimd_run would begin with now. Work that is divided for more takes longer on them: two products of
  * 128 x 128 x 128 float, divided for two threads, took one of them 50 microseconds, undivided 38 (Zen 5). */
 int pysimd_threads_at_hand(int threads, int woken, double ns);

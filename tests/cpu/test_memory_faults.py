@@ -23,7 +23,9 @@ THREADED = (
     "batch, threads",
     "panels, threads",
     "gemm scales in place",
+    "16-bit results",
     "rung threads",
+    "rung gemm",
 )
 """Calls that start threads."""
 

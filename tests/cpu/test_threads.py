@@ -26,6 +26,7 @@ CASES = [  # batch, m, k, n: split by products, by rows of tiles, and not at all
     ((1,), 200, 9, 50),
     ((), 131, 40, 70),
     ((), 3, 5, 3),
+    ((), 104, 90, 112),  # by rows of tiles on two and three threads
     ((), 128, 128, 128),  # grids of parts: by columns, by rows, neither
     ((2,), 136, 130, 144),
     ((3,), 64, 200, 192),
@@ -450,9 +451,22 @@ def test_parts_of_small_products_are_equal(name, m, n, grid):
         assert (parts.m * grid[0], parts.n * grid[1]) == (m, n)
 
 
+@pytest.fixture
+def shared():
+    """A function that says whether processors are shared with threads that spin, until the end of the test."""
+    waits = lib.pysimd_waits
+    before = waits.shared_until, waits.crowded_until
+
+    def say(is_shared):
+        waits.shared_until = waits.crowded_until = (1 << 62) * is_shared
+
+    yield say
+    waits.shared_until, waits.crowded_until = before
+
+
 @pytest.mark.parametrize("cores", [2, 3, 4, 16])
-def test_few_cores_take_a_second_thread_late(cores, cpu_limits):
-    """Up to three for four ``thread_ns`` of work, more of them for half as much."""
+def test_few_cores_that_are_shared_take_a_second_thread_late(cores, cpu_limits, shared):
+    """Up to three for one ``thread_ns`` of work, for four while they are shared; more of them for two."""
     kernel = pysimd.kernel("generic_f32_outer_4x4")
 
     def threads(thread_ns, cores=cores):
@@ -464,10 +478,15 @@ def test_few_cores_take_a_second_thread_late(cores, cpu_limits):
         middle = (low * high) ** 0.5
         low, high = (middle, high) if threads(middle, 16) > 1 else (low, middle)
     estimate = 2 * low
+    shared(True)
     assert threads(estimate / 1.8) == 1
     assert (threads(estimate / 2.2) > 1) == (cores > 3)
     assert (threads(estimate / 3.6) > 1) == (cores > 3)
     assert threads(estimate / 4.4) > 1
+    shared(False)
+    assert threads(estimate / 0.9) == 1
+    assert (threads(estimate / 1.1) > 1) == (threads(estimate / 1.8) > 1) == (cores <= 3)
+    assert threads(estimate / 2.2) > 1
 
 
 def test_parts_of_products_stay_in_their_scratch_memory(rng):
