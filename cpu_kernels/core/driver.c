@@ -779,13 +779,13 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     const int direct = pysimd_is_direct(kernel, product);
     const int strips = !direct && kernel->dispatch_few_columns && pysimd_strips_take_few(kernel, product);
     const int by_tiles = direct || is_shallow(kernel, product);
-    if (strips || (!by_tiles && pysimd_gemm_takes(kernel, product->m, product->n, product->k) &&
-                   !(batch == 1 && is_divided(kernel, product))))
-        return pysimd_gemm(kernel, product);
+    const int by_blocks = !by_tiles && pysimd_gemm_takes(kernel, product->m, product->n, product->k);
+    const int divided = by_blocks && batch == 1 && is_divided(kernel, product);
+    if (strips || (by_blocks && !divided)) return pysimd_gemm(kernel, product);
 
     const pysimd_kernel *last = NULL;
     pysimd_product others;
-    if (!direct && leaves_last_column(kernel, product)) {
+    if (!direct && !divided && leaves_last_column(kernel, product)) { /* the bits are those of one thread */
         others = *product, others.n--;
         last = pysimd_choose((int)kernel->types, product->m, 1, product->k); /* its bits are those of any rows of A */
         const pysimd_kernel *of_others = pysimd_choose((int)kernel->types, others.m, others.n, others.k);
