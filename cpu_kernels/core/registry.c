@@ -400,10 +400,11 @@ static int64_t least_rows_of_avx2(rows_of_types table, int types, int64_t few, i
     return rows;
 }
 
-/* Whether AVX2 is the highest target of the kernels for floats. */
+/* Whether AVX2 is the highest target of the kernels for floats; of some types all are taken by name alone. */
 static int has_avx2_alone(int types)
 {
-    return pysimd_element_sizes[types].a > 1 && of_columns(types, CHOICES - 1)->target == AVX2;
+    const pysimd_kernel *widest = of_columns(types, CHOICES - 1);
+    return widest && widest->target == AVX2 && pysimd_element_sizes[types].a > 1;
 }
 
 /* The kernel of AVX2 for few columns (pysimd_is_skinny), unless both operands have adjacent elements along K and the
