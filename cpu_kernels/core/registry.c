@@ -77,9 +77,10 @@ typedef struct {
 } choice;
 static choice choices[TYPES][CHOICES];
 
-/* The kernels that are taken by the order of the operands: that for few rows, or columns, and a GEMV kernel. */
+/* The kernels that are taken by the order of the operands: that for few rows, or columns, and a GEMV kernel; and that
+ * with tile registers. */
 typedef struct {
-    const pysimd_kernel *_Atomic few, *_Atomic dots;
+    const pysimd_kernel *_Atomic few, *_Atomic dots, *_Atomic tiles;
 } ordered_choice;
 static ordered_choice ordered_choices[TYPES];
 
@@ -125,15 +126,17 @@ static const pysimd_kernel *preferred(int types, int n, kind_of_choice kind)
 /* Those of the highest target. */
 static void find_ordered(int types)
 {
-    const pysimd_kernel *few = NULL, *dots = NULL;
+    const pysimd_kernel *few = NULL, *dots = NULL, *tiles = NULL;
     for (int i = 0; i < pysimd_kernel_count; i++) {
         const pysimd_kernel *kernel = pysimd_kernels + i;
         if ((int)kernel->types != types || !pysimd_can_run(kernel)) continue;
         if (kernel->dispatch_few_rows && (!few || kernel->target > few->target)) few = kernel;
         if (kernel->dispatch_dots && (!dots || kernel->target > dots->target)) dots = kernel;
+        if (kernel->k_tile && kernel->dispatch != NEVER) tiles = kernel;
     }
     ordered_choices[types].few = few;
     ordered_choices[types].dots = dots;
+    ordered_choices[types].tiles = tiles;
 }
 
 void pysimd_start(int highest_target)
@@ -172,15 +175,25 @@ static const pysimd_kernel *unless_whole(const pysimd_kernel *kernel, int64_t m,
     return kernel->dispatch_whole && !whole ? of_columns((int)kernel->types, kernel->dispatch + 1) : kernel;
 }
 
-/* Whether the product fills a fourth of the tile registers that it takes, unless the kernel reads A where it is, or few
- * columns would be computed by a GEMV kernel, which is slower still. 33 x 33 x 33 bfloat16, three tiles each way of which
- * the last holds one row or column, took 1.1 to 1.3 times as long as with AVX-512 (Xeon with AMX). */
-static int fills_tiles(const pysimd_kernel *kernel, double macs, int64_t m, int64_t n, int64_t k)
+/* The part of tile registers that a product fills, of those that it takes; 1: its kernel has no tile registers. */
+static double filled(const pysimd_kernel *kernel, double macs, int64_t m, int64_t n, int64_t k)
 {
     enum { TILE = 16 };
-    if (!kernel->k_tile || k % kernel->k_group == 0 || n <= PYSIMD_GEMV_COLUMNS) return 1;
+    if (!kernel->k_tile) return 1;
     const double rows = (double)multiple(m, TILE), columns = (double)multiple(n, TILE);
-    return 4 * macs >= rows * columns * (double)multiple(k, TILE * kernel->k_group);
+    return macs / (rows * columns * (double)multiple(k, TILE * kernel->k_group));
+}
+
+/* Whether the product fills a fourth of the tile registers that it takes, unless the kernel reads A where it is, or few
+ * columns would be computed by a GEMV kernel, which is slower still. 33 x 33 x 33 bfloat16, three tiles each way of which
+ * the last holds one row or column, took 1.1 to 1.3 times as long as with AVX-512; of 4,600 batches of 10 and 100 with an
+ * A by rows, 12 rows and more and 4,096 multiply-adds and more, those with an odd K that fill a fourth took 0.55 to 0.9
+ * times as long, those with an even K 0.5 to 0.8 times. Single products of less than 8,192 took 1.2 times as long, since
+ * the tile registers are configured for each call (Xeon with AMX). */
+static int fills_tiles(const pysimd_kernel *kernel, double macs, int64_t m, int64_t n, int64_t k)
+{
+    if (!kernel->k_tile || k % kernel->k_group == 0 || n <= PYSIMD_GEMV_COLUMNS) return 1;
+    return 4 * filled(kernel, macs, m, n, k) >= 1;
 }
 
 /* Whether a product has the rows, the k and the multiply-adds that a kernel asks for; of some rows `macs`. */
@@ -243,6 +256,26 @@ const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k)
     return choose_of(OF_ALL, types, m, n, k, 0);
 }
 
+/* Whether products of a transposed A, which is copied before, fill two fifths of their tile registers, or are so large
+ * that gemm.c packs any A. Of 1,150 batches with 32 thousand multiply-adds and more, those that do took 0.6 to 0.95
+ * times as long as with AVX-512, the others 1.0 to 1.15 times (Xeon with AMX). */
+static int fills_transposed(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k)
+{
+    enum { LARGE = 1 << 17 };
+    const double macs = (double)m * (double)n * (double)k;
+    return macs >= LARGE || 5 * filled(kernel, macs, m, n, k) >= 2;
+}
+
+const pysimd_kernel *pysimd_of_shared_b(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k)
+{
+    enum { LEAST_MACS = 2 << 10 };
+    const double macs = (double)m * (double)n * (double)k;
+    if (kernel->form != OUTER || pysimd_element_sizes[kernel->types].a != 1) return kernel;
+    const pysimd_kernel *tiles = atomic_load_explicit(&ordered_choices[kernel->types].tiles, memory_order_acquire);
+    if (!tiles || m <= PYSIMD_GEMV_COLUMNS || n <= PYSIMD_GEMV_COLUMNS || macs < LEAST_MACS) return kernel;
+    return 5 * filled(tiles, macs, m, n, k) >= 2 ? tiles : kernel;
+}
+
 const pysimd_kernel *pysimd_of_order(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k, pysimd_order a,
                                      pysimd_order b)
 {
@@ -250,7 +283,7 @@ const pysimd_kernel *pysimd_of_order(const pysimd_kernel *kernel, int64_t m, int
     const int few = n <= PYSIMD_GEMV_COLUMNS && kernel->dispatch_before_gemv && !bytes;
     const int dots = few && b == PYSIMD_BY_COLUMNS;
     if (!dots && !(otherwise && a == PYSIMD_BY_COLUMNS)) return kernel;
-    if (otherwise && fits(kernel, m, n, k, otherwise)) return kernel;
+    if (otherwise && fits(kernel, m, n, k, otherwise / 3 * 2) && fills_transposed(kernel, m, n, k)) return kernel;
     return choose_of(OF_ANY_SIZE, (int)kernel->types, m, n, k, dots);
 }
 
@@ -279,16 +312,16 @@ static int takes_dots(const pysimd_kernel *kernel, int64_t few, int64_t many, in
 /* The GEMV kernel of products of up to PYSIMD_GEMV_COLUMNS rows or columns, whose operands both have adjacent elements
  * along K; NULL: no other than in general. Of as few columns and rows the kernel for one column is faster while K is
  * short: 4 x 32 x 4 took 0.8 times as long as with tiles, a batch 0.5 to 0.7 times (Ice Lake Xeon). So it is of two rows
- * from LEAST_K of pysimd_is_long on: batches of 16 to 64 columns took 0.7 to 0.95 times as long as with tiles; three rows
- * 0.9 to 1.0 times, four 0.9 to 1.3 times, bytes 1.1 to 2.6 times (Xeon with AMX). */
+ * from LEAST_K of pysimd_is_long on: batches of 16 to 64 columns took 0.7 to 0.95 times as long as with tiles; of three
+ * rows, those of float and double 0.67 to 0.94 times; four 0.9 to 1.3 times, bytes 1.1 to 2.6 times (Xeon with AMX). */
 static const pysimd_kernel *dots_of_few(const pysimd_kernel *dots, int types, int64_t few, int64_t many, int64_t k)
 {
-    enum { NOT_MANY = 8, SOME_K = 64 };
+    enum { NOT_MANY = 8, SOME_K = 64, SOME_K_OF_NARROW = 48 };
     const int size = pysimd_element_sizes[types].a;
     if (k >= dots->dispatch_k) return dots;
     const pysimd_kernel *one = chosen(types, 1, OF_GEMV);
     if (!one) return NULL;
-    if (size > 1 && few == 2) return one;
+    if (size > 1 && few <= (size >= 4 || k >= SOME_K_OF_NARROW ? 3 : 2)) return one;
     return many <= NOT_MANY || (size >= 4 && k >= SOME_K) ? one : NULL;
 }
 

@@ -33,10 +33,12 @@ enum { PREFETCH_PER_STEP = NR * sizeof(V(elem_b)) };
 #define K_UNROLL 2
 #endif
 
-/* How the columns of a tile end: with a whole vector; with a part of one; or with one or two columns more, of which a
- * register has the rows as its lanes. A transposed A has these adjacent, so that such a column costs one multiply-add
- * for up to LANES rows, and not one for each. The bits are the same. */
-enum { WHOLE, PART, COLUMNS, MOST_COLUMNS = 2, SIDES = (MR + LANES - 1) / LANES };
+/* How the columns of a tile end: with a whole vector; with a part of one; or with one or two, or up to four, columns
+ * more, of which a register has the rows as its lanes. A transposed A has these adjacent, so that such a column costs
+ * one multiply-add for up to LANES rows, and not one for each. The bits are the same. */
+enum { WHOLE, PART, TWO_COLUMNS, FOUR_COLUMNS, MOST_COLUMNS = 4, SIDES = (MR + LANES - 1) / LANES };
+#define HAS_SIDE(partial) ((partial) >= TWO_COLUMNS)
+#define SIDE_COLUMNS(partial) ((partial) == FOUR_COLUMNS ? 4 : 2)
 
 /* The last vector of a row of C that does not fill it. AVX-512 masks that vector. Elsewhere it ends with the row and
  * overlaps the vector before it, of which it computes columns once more: with masked loads, and stores in pieces of
@@ -72,7 +74,8 @@ enum { KEEPS_ROW = 0 };
             const V(vec) ai = V(broadcast)(ROW(i) + (ahead));                                                          \
             UNROLL for (int j = 0; j < NV; j++) acc[i][j] = VALUE;                                                     \
         }                                                                                                              \
-        if (partial == COLUMNS) add_columns(M, NV, lanes, (const V(elem_a) *)ROW(0) + (ahead), b, side);               \
+        if (HAS_SIDE(partial))                                                                                         \
+            add_columns(M, NV, columns, lanes, (const V(elem_a) *)ROW(0) + (ahead), b, side);                          \
         b += rs_b;                                                                                                     \
         if (prefetch_a) {                                                                                              \
             prefetch(prefetch_a, PREFETCH_PER_STEP), prefetch(prefetch_b, PREFETCH_PER_STEP);                          \
@@ -94,17 +97,17 @@ enum { HAS_ADJACENT_ROWS = K_GROUP == 1 };
 enum { HAS_ADJACENT_ROWS = 0 };
 #endif
 
-/* Column `lanes` - 1 after NV vectors, and the first of them, which is the same if there is one: so without a branch. */
-#define AFTER(q, lanes) ((q) == 0 ? 0 : (lanes) - 1)
+/* Column q of those after NV vectors, or the last of them, if there are fewer: so without a branch. */
+#define AFTER(q, lanes) ((q) == 0 ? 0 : (q) < (lanes) ? (q) : (lanes) - 1)
 
 /* A step of k of the columns after NV vectors: of A's column at a and of B's row at b. */
-INLINE void add_columns(const int M, const int NV, int lanes, const V(elem_a) *a, const V(elem_b) *b,
+INLINE void add_columns(const int M, const int NV, const int columns, int lanes, const V(elem_a) *a, const V(elem_b) *b,
                         V(acc) side[MOST_COLUMNS][SIDES])
 {
     UNROLL for (int u = 0; u * LANES < M; u++) {
         const int rows = M - u * LANES < LANES ? M - u * LANES : LANES;
         const V(vec) rows_of_a = V(load_masked)((const V(elem_b) *)a + u * LANES, V(mask_of)(rows));
-        UNROLL for (int q = 0; q < MOST_COLUMNS; q++) {
+        UNROLL for (int q = 0; q < columns; q++) {
             const V(vec) value = V(broadcast)((const V(elem_a) *)(b + NV * LANES + AFTER(q, lanes)));
             side[q][u] = V(fma)(value, rows_of_a, side[q][u]);
         }
@@ -112,21 +115,21 @@ INLINE void add_columns(const int M, const int NV, int lanes, const V(elem_a) *a
 }
 
 /* Those columns of C. */
-INLINE void load_columns(const int M, const int NV, int lanes, const V(elem_c) *c, int64_t rs_c,
+INLINE void load_columns(const int M, const int NV, const int columns, int lanes, const V(elem_c) *c, int64_t rs_c,
                          V(acc) side[MOST_COLUMNS][SIDES])
 {
     V(elem_c) rows[SIDES * LANES] = {0};
-    UNROLL for (int q = 0; q < MOST_COLUMNS; q++) {
+    UNROLL for (int q = 0; q < columns; q++) {
         for (int i = 0; i < M; i++) rows[i] = c[i * rs_c + NV * LANES + AFTER(q, lanes)];
         UNROLL for (int u = 0; u * LANES < M; u++) side[q][u] = V(load_c)(rows + u * LANES);
     }
 }
 
-INLINE void store_columns(const int M, const int NV, int lanes, V(elem_c) *c, int64_t rs_c,
+INLINE void store_columns(const int M, const int NV, const int columns, int lanes, V(elem_c) *c, int64_t rs_c,
                           V(acc) side[MOST_COLUMNS][SIDES])
 {
     V(elem_c) rows[SIDES * LANES];
-    UNROLL for (int q = 0; q < MOST_COLUMNS; q++) {
+    UNROLL for (int q = 0; q < columns; q++) {
         if (q == lanes) break;
         UNROLL for (int u = 0; u * LANES < M; u++) V(store)(rows + u * LANES, side[q][u]);
         for (int i = 0; i < M; i++) c[i * rs_c + NV * LANES + q] = rows[i];
@@ -141,6 +144,7 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
                  int64_t rs_c, int flags, const char *prefetch_a, const char *prefetch_b)
 {
     const V(mask) mask = V(mask_of)(lanes);
+    const int columns = SIDE_COLUMNS(partial);
     V(acc) side[MOST_COLUMNS][SIDES];
     const int64_t rs = rs_a * (int64_t)sizeof *a;
     int64_t rs3 = 3 * rs;
@@ -160,10 +164,10 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
                 V(elem_c) *cij = c + i * rs_c + COLUMN(j);
                 acc[i][j] = MASKED(j) ? V(load_c_masked)(cij, mask) : V(load_c)(cij);
             }
-    if (partial == COLUMNS) {
+    if (HAS_SIDE(partial)) {
         UNROLL for (int q = 0; q < MOST_COLUMNS; q++)
             UNROLL for (int u = 0; u < SIDES; u++) side[q][u] = V(zero)();
-        if (flags & PYSIMD_CHAIN) load_columns(M, NV, lanes, c, rs_c, side);
+        if (flags & PYSIMD_CHAIN) load_columns(M, NV, columns, lanes, c, rs_c, side);
     }
     const int adds = !(flags & (PYSIMD_ZERO | PYSIMD_CHAIN));
 
@@ -200,14 +204,14 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
         ADVANCE(cs_a);
     }
 
-    if (partial == COLUMNS) {
+    if (HAS_SIDE(partial)) {
         if (adds) {
             V(acc) before[MOST_COLUMNS][SIDES];
-            load_columns(M, NV, lanes, c, rs_c, before);
-            UNROLL for (int q = 0; q < MOST_COLUMNS; q++)
+            load_columns(M, NV, columns, lanes, c, rs_c, before);
+            UNROLL for (int q = 0; q < columns; q++)
                 UNROLL for (int u = 0; u * LANES < M; u++) side[q][u] = V(add)(before[q][u], side[q][u]);
         }
-        store_columns(M, NV, lanes, c, rs_c, side);
+        store_columns(M, NV, columns, lanes, c, rs_c, side);
     }
     UNROLL for (int i = 0; i < M; i++) {
         V(elem_c) *ci = c + i * rs_c;
@@ -369,57 +373,73 @@ INLINE void dense(const pysimd_call *s, const int stream)
 #endif
 
 /* M rows, NV vectors, and the columns after them. */
-INLINE void tiles_and_columns(const int M, const int NV, const pysimd_call *s)
+INLINE void tiles_and_columns(const int M, const int NV, const int partial, const pysimd_call *s)
 {
     const V(elem_a) *a = s->a;
     const V(elem_b) *b = s->b;
     V(elem_c) *c = s->c;
     const int lanes = (int)(s->n - NV * LANES);
     for (int64_t i = 0; i < s->batch; i++) {
-        tile(M, NV, COLUMNS, ADJACENT_ROWS, lanes, s->k, a, 1, s->cs_a, b, s->rs_b, c, s->rs_c, s->flags, NULL, NULL);
+        tile(M, NV, partial, ADJACENT_ROWS, lanes, s->k, a, 1, s->cs_a, b, s->rs_b, c, s->rs_c, s->flags, NULL, NULL);
         a += s->bs_a, b += s->bs_b, c += s->bs_c;
     }
 }
 
-/* The least rows, and K, of which the columns after the vectors are computed by themselves: 64 x 4 x 17 double took 1.5
- * times as long like that, 48 x 14 x 33 1.1 times (Xeon with AMX). */
-enum { SOME_ROWS = 4, SOME_K = 16 };
+/* The least rows, and K, of which one or two columns after the vectors are computed by themselves: 64 x 4 x 17 double
+ * took 1.5 times as long like that, 48 x 14 x 33 1.1 times (Xeon with AMX). Three and four columns, where so many rows
+ * fill most of a register: 800 batches of 8 rows and more by 19 and 20 columns took 0.84 to 0.95 times as long; with 8
+ * x 48, 6 x 64 and the tiles of double 1.0 to 1.06 times. */
+enum { SOME_ROWS = 4, SOME_K = 16, HAS_FOUR_COLUMNS = MR >= 12 && LANES == 16, MORE_ROWS = 8, MORE_K = 24 };
 
-INLINE void columns_of_m(const int M, const pysimd_call *s)
+INLINE void columns_of_m(const int M, const int partial, const pysimd_call *s)
 {
     const int64_t vectors = s->n / LANES;
-    if (NV_MAX > 5 && vectors == 5) tiles_and_columns(M, NV_MAX > 5 ? 5 : 1, s);
-    if (NV_MAX > 4 && vectors == 4) tiles_and_columns(M, NV_MAX > 4 ? 4 : 1, s);
-    if (NV_MAX > 3 && vectors == 3) tiles_and_columns(M, NV_MAX > 3 ? 3 : 1, s);
-    if (NV_MAX > 2 && vectors == 2) tiles_and_columns(M, NV_MAX > 2 ? 2 : 1, s);
-    if (vectors == 1) tiles_and_columns(M, 1, s);
+    if (NV_MAX > 5 && vectors == 5) tiles_and_columns(M, NV_MAX > 5 ? 5 : 1, partial, s);
+    if (NV_MAX > 4 && vectors == 4) tiles_and_columns(M, NV_MAX > 4 ? 4 : 1, partial, s);
+    if (NV_MAX > 3 && vectors == 3) tiles_and_columns(M, NV_MAX > 3 ? 3 : 1, partial, s);
+    if (NV_MAX > 2 && vectors == 2) tiles_and_columns(M, NV_MAX > 2 ? 2 : 1, partial, s);
+    if (vectors == 1) tiles_and_columns(M, 1, partial, s);
+    if (partial == FOUR_COLUMNS && vectors == 0) tiles_and_columns(M, 0, partial, s);
 }
 
-/* A function of its own: as a part of the batch function, which then has more loops than GCC 12 allocates registers for
- * one by one, it had the accumulators of other tiles spilled, and 96 x 96 x 96 float took 1.25 times as long. */
-NOINLINE void batch_of_columns(const pysimd_call *s)
+/* Functions of their own: as a part of the batch function, which then has more loops than GCC 12 allocates registers for
+ * one by one, they had the accumulators of other tiles spilled, and 96 x 96 x 96 float took 1.25 times as long. */
+NOINLINE void batch_of_two_columns(const pysimd_call *s)
 {
     switch (s->m) {
-#define CASE(M) case M: if (M >= SOME_ROWS) columns_of_m(M <= MR ? M : MR, s); break;
+#define CASE(M) case M: if (M >= SOME_ROWS) columns_of_m(M <= MR ? M : MR, TWO_COLUMNS, s); break;
         CASES
 #undef CASE
     }
 }
 
-INLINE int has_columns(const pysimd_call *s)
+NOINLINE void batch_of_four_columns(const pysimd_call *s)
+{
+    switch (s->m) {
+#define CASE(M) case M: if (M >= MORE_ROWS) columns_of_m(M <= MR ? M : MR, FOUR_COLUMNS, s); break;
+        CASES
+#undef CASE
+    }
+}
+
+/* Whether columns after the vectors were computed by themselves, and all the others with them. */
+INLINE int computes_columns(const pysimd_call *s)
 {
     const int64_t more = s->n % LANES;
-    if (!HAS_ADJACENT_ROWS || NV_MAX == 1 || s->rs_a != 1 || s->m < SOME_ROWS || s->k < SOME_K) return 0;
-    return s->n > LANES && more > 0 && more <= MOST_COLUMNS;
+    if (!HAS_ADJACENT_ROWS || NV_MAX == 1 || s->rs_a != 1 || more == 0 || more > MOST_COLUMNS) return 0;
+    if (more <= 2 && s->n > LANES && s->m >= SOME_ROWS && s->k >= SOME_K)
+        batch_of_two_columns(s);
+    else if (HAS_FOUR_COLUMNS && more > 2 && s->m >= MORE_ROWS && s->k >= MORE_K)
+        batch_of_four_columns(s);
+    else
+        return 0;
+    return 1;
 }
 
 /* m is a constant in each case, so that the accumulators of an edge tile are registers too. */
 void PASTE(KERNEL, batch)(const pysimd_call *s)
 {
-    if (has_columns(s)) {
-        batch_of_columns(s);
-        return;
-    }
+    if (computes_columns(s)) return;
 #if MR == NR
     if (s->flags & PYSIMD_ZERO && s->m == MR && s->n == NR && s->k == MR && s->rs_a == MR && s->cs_a == 1 &&
         s->rs_b == NR && s->rs_c == NR && K_GROUP == 1) {

@@ -192,12 +192,26 @@ INLINE void K(prepare)(const K(products) *x, int64_t unit, block *t)
     }
 }
 
+/* The rows of C of a block, whose tiles write a cache line at a time of rows at a distance, which the hardware's
+ * prefetch follows badly. With a short K the block takes no longer than the loads of these lines: batches of 100 products
+ * of 40 to 64 columns took 0.75 times as long for K up to 8, 0.85 for K up to 12, 0.9 up to 16, and 0.97 with 17 (Xeon
+ * with AMX). */
+NOINLINE void K(prefetch_c)(const block *t, int64_t n)
+{
+    enum { CACHE_LINE = 64 };
+    const char *row = t->c;
+    for (int64_t i = 0; i < t->rows; i++, row += t->rs_c * 4)
+        for (int64_t at = 0; at < 4 * n; at += CACHE_LINE) __builtin_prefetch(row + at, 1, 3);
+}
+
 /* The products, of which `chains` is K(chains) or 1. What is staged is loaded a block later: loads that wait for stores
  * of the same block took up to twice as long. */
 NOINLINE void K(multiply)(const pysimd_call *s, int64_t cs_b, int chains)
 {
+    enum { LEAST_COLUMNS = 32, SHORT_K = 16 };
     const int64_t n = s->n, k = s->k;
     const int a_by_rows = s->cs_a == 1, most = chains == 2 ? 8 : MOST_ROWS;
+    const int prefetches = K(group) == 4 && n > LEAST_COLUMNS && k <= SHORT_K;
     _Alignas(64) __m512i panels[2 * K(PANEL)], staged[2 * K(STAGED)];
     K(products) x = {.s = s, .cs_b = cs_b, .blocks = (s->m + most - 1) / most, .a_by_rows = a_by_rows,
                      .b_by_rows = cs_b == 1, .in_place = K(in_place)(a_by_rows, k), .panels = panels, .staged = staged};
@@ -210,7 +224,10 @@ NOINLINE void K(multiply)(const pysimd_call *s, int64_t cs_b, int chains)
     block both[2] = {all, all};
     K(prepare)(&x, 0, both);
     for (int64_t unit = 0, units = s->batch * x.blocks; unit < units; unit++) {
-        if (unit + 1 < units) K(prepare)(&x, unit + 1, both + (~unit & 1));
+        if (unit + 1 < units) {
+            K(prepare)(&x, unit + 1, both + (~unit & 1));
+            if (prefetches) K(prefetch_c)(both + (~unit & 1), n);
+        }
         block *t = both + (unit & 1);
         int32_t *c = t->c;
         for (int64_t j = 0; j < n; j += 16, t->b += step_of_columns) {

@@ -87,6 +87,22 @@ def test_tiles_are_released(shape, batch, rng):
 
 
 @needs_amx
+@pytest.mark.parametrize("a_dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("shape", [(40, 40, 60), (17, 33, 64), (32, 32, 32), (48, 30, 62), (5, 16, 64)])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_bytes_of_a_batch_with_one_b(a_dtype, shape, threads, rng):
+    """Their panels of B are made once, so that more of them go to tile registers (registry.h)."""
+    m, n, k = shape
+    kind = np.iinfo(a_dtype)
+    a, b = rng.integers(kind.min, kind.max + 1, (40, m, k), a_dtype), rng.integers(-128, 128, (k, n), np.int8)
+    right = a.astype(np.int64) @ b.astype(np.int64)
+    for y in (b, np.asfortranarray(b)):
+        np.testing.assert_array_equal(pysimd.matmul(a, y, threads=threads), right)
+        np.testing.assert_array_equal(pysimd.matmul(a[:15], y, threads=threads), right[:15])
+        assert not tiles_in_use()
+
+
+@needs_amx
 @pytest.mark.parametrize("first", [0, 1, 4, 15])
 def test_whole_lines_of_a_row_of_tiles(first, rng):
     """C that starts anywhere in a cache line, whose rows are whole lines apart: stores reach into the next tile's."""

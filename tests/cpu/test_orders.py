@@ -81,6 +81,8 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f32", 2, 447, 3, ROWS, COLUMNS): "avx512_f32_gemv_16x1",
     ("f32", 2, 100, 3, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
     ("f32", 3, 64, 40, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
+    ("f64", 3, 32, 40, ROWS, COLUMNS): "avx2_f64_gemv_8x1",
+    ("f32", 4, 52, 2, ROWS, COLUMNS): "avx2_f32_gemv_8x1",  # as few multiply-adds as that
     ("bf16f32", 4, 32, 4, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",
     ("bf16f32", 5, 2531, 21, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
     ("bf16f32", 84, 288, 4, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
@@ -88,6 +90,7 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f32", 2, 53, 34, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
     ("f16f32", 2, 32, 33, ROWS, COLUMNS): "avx2_f16f32_gemv_8x1",
     ("f16f32", 3, 32, 33, ROWS, COLUMNS): "avx512_f16f32_outer_8x48",
+    ("f16f32", 3, 48, 33, ROWS, COLUMNS): "avx2_f16f32_gemv_8x1",
     ("f64", 3, 32, 33, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
     ("f64", 9, 20, 8, ROWS, ROWS): "avx512_f64_outer_14x16",
     ("f64", 8, 20, 7, ROWS, ROWS): "avx512_f64_outer_8x8",
@@ -126,7 +129,10 @@ CHOSEN_WITH_AMX = {
     ("bf16f32", 30, 20, 20, NEITHER, COLUMNS): "amx_bf16f32_outer_32x32",
     ("bf16f32", 30, 20, 20, COLUMNS, ROWS): "avx512_bf16f32_outer_14x32",  # fewer multiply-adds than of a transposed A
     ("bf16f32", 40, 40, 40, COLUMNS, ROWS): "amx_bf16f32_outer_32x32",
-    ("bf16f32", 30, 20, 13, ROWS, ROWS): "avx512_bf16f32_outer_16x16",
+    ("bf16f32", 40, 36, 30, COLUMNS, ROWS): "amx_bf16f32_outer_32x32",
+    ("bf16f32", 33, 33, 34, COLUMNS, ROWS): "avx512_bf16f32_outer_8x48",  # fills a fourth of them
+    ("bf16f32", 30, 20, 13, ROWS, ROWS): "amx_bf16f32_outer_32x32",
+    ("bf16f32", 17, 18, 13, ROWS, ROWS): "avx512_bf16f32_outer_16x16",
     ("bf16f32", 40, 15, 20, ROWS, ROWS): "avx512_bf16f32_outer_14x32",
     ("bf16f32", 11, 40, 40, ROWS, ROWS): "avx512_bf16f32_outer_8x48",
     ("bf16f32", 33, 33, 33, ROWS, ROWS): "avx512_bf16f32_outer_8x48",  # most of the tile registers would be empty
@@ -320,14 +326,14 @@ def test_every_small_remainder(types, rng):
 
 @pytest.mark.parametrize("types", ["f32", "f64", "bf16f32", "f16f32"])
 def test_the_last_columns_of_a_transposed_a(types, rng):
-    """One to three columns more than fill vectors, which AVX-512 computes by registers of rows (outer.h): the bits are
+    """One to four columns more than fill vectors, which AVX-512 computes by registers of rows (outer.h): the bits are
     those of A by rows, batched and with factors, and nothing beside C is written."""
     lanes = 8 if types == "f64" else 16
     kernels = [k for k in pysimd.kernels("cpu", available=True) if k.types == types and k.form == "outer"]
     highest = max((k.target for k in kernels if k.target != "amx"), key=list(table.TARGETS).index)
     for kernel in (k for k in kernels if k.target == highest):
-        columns = [v * lanes + more for v in range(1, kernel.nr // lanes + 1) for more in (1, 2, 3)]
-        for n, m, k in itertools.product(columns, (3, 4, kernel.mr - 1, kernel.mr + 3), (15, 16, 33)):
+        columns = [v * lanes + more for v in range(kernel.nr // lanes + 1) for more in (1, 2, 3, 4)]
+        for n, m, k in itertools.product(columns, (3, 4, kernel.mr - 1, kernel.mr + 3), (15, 16, 24, 33)):
             a, b = pair(rng, types, (2, m, k), (2, k, n))
             x = stored(a, COLUMNS)
             found = pysimd.matmul(x, b, kernel=kernel)
@@ -340,6 +346,18 @@ def test_the_last_columns_of_a_transposed_a(types, rng):
             scaled = pysimd.gemm(x[1], b[1], c, alpha=2, beta=3, kernel=kernel)
             check_factors(scaled, types, a[1], b[1], c, 2, 3)
             check_factors(pysimd.gemm(x[1], b[1], c, alpha=1, beta=1, kernel=kernel), types, a[1], b[1], c, 1, 1)
+
+
+@needs_avx512
+@pytest.mark.parametrize("types", ["f32", "f16f32"])
+def test_columns_left_by_another_kernel(types, rng):
+    """Of a transposed A, three and four columns after vectors are computed by the tile of more rows: the bits are those
+    of the tile that an A by rows has."""
+    for n, m, k in itertools.product((35, 36, 51, 52), (11, 12, 29), (23, 24, 40)):
+        a, b = pair(rng, types, (3, m, k), (3, k, n))
+        found = pysimd.matmul(stored(a, COLUMNS), b)
+        check(found, types, a, b)
+        assert found.tobytes() == pysimd.matmul(a, b).tobytes(), (m, k, n)
 
 
 @pytest.mark.parametrize("types", ["f32", "f64", "bf16f32", "f16f32", "i8i32", "u8i8i32"])
