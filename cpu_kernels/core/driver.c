@@ -771,33 +771,15 @@ static int leaves_last_column(const pysimd_kernel *kernel, const pysimd_product 
 #endif
 }
 
-/* pysimd_of_shared_b, where the batch has one B, and gemm.c does not pack the product's A. */
+/* pysimd_of_batch, unless gemm.c packs the product's A. */
 static const pysimd_kernel *of_batch(const pysimd_kernel *kernel, const pysimd_product *p)
 {
     enum { SOME = 16 };
-    if (!p->chosen || p->flags != PYSIMD_ZERO || p->cs_a != 1) return kernel;
-    if (p->ndim != 1 || p->batch_b[0] != 0 || p->shape[0] < SOME) return kernel;
-    const pysimd_kernel *other = pysimd_of_shared_b(kernel, p->m, p->n, p->k);
+    if (!p->chosen || p->flags != PYSIMD_ZERO || p->ndim != 1 || p->shape[0] < SOME) return kernel;
+    const pysimd_order a = p->cs_a == 1 ? PYSIMD_BY_ROWS : p->rs_a == 1 ? PYSIMD_BY_COLUMNS : PYSIMD_BY_NEITHER;
+    const pysimd_order b = p->cs_b == 1 ? PYSIMD_BY_ROWS : p->rs_b == 1 ? PYSIMD_BY_COLUMNS : PYSIMD_BY_NEITHER;
+    const pysimd_kernel *other = pysimd_of_batch(kernel, p->m, p->n, p->k, a, b, p->batch_b[0] == 0);
     return pysimd_gemm_takes(other, p->m, p->n, p->k) ? kernel : other;
-}
-
-/* The kernel of fewer columns and more rows where three or four columns are left after the vectors of a row, and A is
- * transposed: it computes these with the rows as lanes (outer.h), so that a row of 36 columns takes 2.3 multiply-adds
- * and not three. The bits are the same. */
-static const pysimd_kernel *of_columns_left(const pysimd_kernel *kernel, const pysimd_product *p)
-{
-#ifdef __x86_64__
-    enum { LANES = 16, TWO_VECTORS = 32, SOME_ROWS = 12, SOME_K = 24 };
-    const int64_t left = p->n % LANES;
-    if (kernel->target != AVX512 || kernel->form != OUTER || pysimd_element_sizes[kernel->types].c != 4) return kernel;
-    if (!p->chosen || p->rs_a != 1 || p->cs_a == 1 || p->flags & PYSIMD_EXCHANGED) return kernel;
-    if (left < 3 || left > 4 || p->n <= TWO_VECTORS || p->m < SOME_ROWS || p->k < SOME_K) return kernel;
-    const pysimd_kernel *other = pysimd_choose((int)kernel->types, p->m, TWO_VECTORS, p->k);
-    return other->target == AVX512 && other->form == OUTER ? other : kernel;
-#else
-    (void)p;
-    return kernel;
-#endif
 }
 
 int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
@@ -805,7 +787,7 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     int64_t batch = 1;
     for (int d = 0; d < product->ndim; d++) batch *= product->shape[d];
     if (batch == 0 || product->m == 0 || product->n == 0) return 0;
-    kernel = of_columns_left(of_batch(kernel, product), product);
+    kernel = of_batch(kernel, product);
     const int direct = pysimd_is_direct(kernel, product);
     const int strips = !direct && kernel->dispatch_few_columns && pysimd_strips_take_few(kernel, product);
     const int by_tiles = direct || is_shallow(kernel, product);

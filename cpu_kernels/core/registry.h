@@ -126,12 +126,10 @@ const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int6
 const pysimd_kernel *pysimd_of_order(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k, pysimd_order a,
                                      pysimd_order b);
 
-/* `kernel`, which is for such products of bytes, or one with tile registers for those of a batch with one B by rows or
- * by columns, and an A by rows: the panels of B are made once. Of products that fill two fifths of their tile registers,
- * 1,000 batches of 100 took 0.81 times as long as with AVX-512 in the mean, uint8 0.87 times, batches of 8 and 10 0.92 and
- * 0.98 times; where a fifth is filled, up to 2.4 times. Of other batches, 6,000 took 0.85 to 1.15 times as long (Xeon
- * with AMX). The results are equal, so the choice may depend on the batch. */
-const pysimd_kernel *pysimd_of_shared_b(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k);
+/* `kernel`, which is for such products of bytes, or another one that is faster for many of them, whose operands have
+ * these orders; `one_b`: the batch has one B. The results are equal, so the choice may depend on the batch. */
+const pysimd_kernel *pysimd_of_batch(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k, pysimd_order a,
+                                     pysimd_order b, int one_b);
 
 /* Whether a kernel for few columns of a transposed A computes the product with the operands exchanged (strips.c). With
  * fewer terms, transposing C takes longer than it saves; of panels that are widened, as many as of float (354 x 33 x 8

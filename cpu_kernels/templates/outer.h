@@ -388,7 +388,8 @@ INLINE void tiles_and_columns(const int M, const int NV, const int partial, cons
 /* The least rows, and K, of which one or two columns after the vectors are computed by themselves: 64 x 4 x 17 double
  * took 1.5 times as long like that, 48 x 14 x 33 1.1 times (Xeon with AMX). Three and four columns, where so many rows
  * fill most of a register: 800 batches of 8 rows and more by 19 and 20 columns took 0.84 to 0.95 times as long; with 8
- * x 48, 6 x 64 and the tiles of double 1.0 to 1.06 times. */
+ * x 48, 6 x 64 and the tiles of double 1.0 to 1.06 times. Tried: 14 x 32 for 35, 36, 51 and 52 columns too, of which the
+ * last four are a tile of their own, 0.96 times with K from 48 on, 1.02 with less. */
 enum { SOME_ROWS = 4, SOME_K = 16, HAS_FOUR_COLUMNS = MR >= 12 && LANES == 16, MORE_ROWS = 8, MORE_K = 24 };
 
 INLINE void columns_of_m(const int M, const int partial, const pysimd_call *s)
@@ -399,7 +400,6 @@ INLINE void columns_of_m(const int M, const int partial, const pysimd_call *s)
     if (NV_MAX > 3 && vectors == 3) tiles_and_columns(M, NV_MAX > 3 ? 3 : 1, partial, s);
     if (NV_MAX > 2 && vectors == 2) tiles_and_columns(M, NV_MAX > 2 ? 2 : 1, partial, s);
     if (vectors == 1) tiles_and_columns(M, 1, partial, s);
-    if (partial == FOUR_COLUMNS && vectors == 0) tiles_and_columns(M, 0, partial, s);
 }
 
 /* Functions of their own: as a part of the batch function, which then has more loops than GCC 12 allocates registers for
@@ -426,10 +426,10 @@ NOINLINE void batch_of_four_columns(const pysimd_call *s)
 INLINE int computes_columns(const pysimd_call *s)
 {
     const int64_t more = s->n % LANES;
-    if (!HAS_ADJACENT_ROWS || NV_MAX == 1 || s->rs_a != 1 || more == 0 || more > MOST_COLUMNS) return 0;
-    if (more <= 2 && s->n > LANES && s->m >= SOME_ROWS && s->k >= SOME_K)
+    if (!HAS_ADJACENT_ROWS || NV_MAX == 1 || s->rs_a != 1 || s->n <= LANES || more == 0) return 0;
+    if (more <= 2 && s->m >= SOME_ROWS && s->k >= SOME_K)
         batch_of_two_columns(s);
-    else if (HAS_FOUR_COLUMNS && more > 2 && s->m >= MORE_ROWS && s->k >= MORE_K)
+    else if (HAS_FOUR_COLUMNS && more > 2 && more <= MOST_COLUMNS && s->m >= MORE_ROWS && s->k >= MORE_K)
         batch_of_four_columns(s);
     else
         return 0;

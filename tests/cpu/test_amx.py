@@ -1,6 +1,7 @@
 """The tile registers of AMX: who may use them, when they are in use, and which products do."""
 
 import ctypes
+import itertools
 import mmap
 import platform
 import threading
@@ -88,17 +89,19 @@ def test_tiles_are_released(shape, batch, rng):
 
 @needs_amx
 @pytest.mark.parametrize("a_dtype", [np.int8, np.uint8])
-@pytest.mark.parametrize("shape", [(40, 40, 60), (17, 33, 64), (32, 32, 32), (48, 30, 62), (5, 16, 64)])
+@pytest.mark.parametrize("shape", [(40, 40, 60), (17, 33, 64), (32, 32, 32), (48, 30, 62), (5, 16, 64), (17, 2, 16)])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_bytes_of_a_batch_with_one_b(a_dtype, shape, threads, rng):
-    """Their panels of B are made once, so that more of them go to tile registers (registry.h)."""
+def test_batches_of_bytes(a_dtype, shape, threads, rng):
+    """Large batches go to tile registers where they have one B, whose panels are made once, or two columns."""
     m, n, k = shape
     kind = np.iinfo(a_dtype)
-    a, b = rng.integers(kind.min, kind.max + 1, (40, m, k), a_dtype), rng.integers(-128, 128, (k, n), np.int8)
-    right = a.astype(np.int64) @ b.astype(np.int64)
-    for y in (b, np.asfortranarray(b)):
-        np.testing.assert_array_equal(pysimd.matmul(a, y, threads=threads), right)
-        np.testing.assert_array_equal(pysimd.matmul(a[:15], y, threads=threads), right[:15])
+    a, b = rng.integers(kind.min, kind.max + 1, (40, m, k), a_dtype), rng.integers(-128, 128, (40, k, n), np.int8)
+    transposed = a.swapaxes(1, 2).copy().swapaxes(1, 2)
+    for x, y in itertools.product((a, transposed), (b, b[0], np.asfortranarray(b[0]))):
+        right = x.astype(np.int64) @ y.astype(np.int64)
+        np.testing.assert_array_equal(pysimd.matmul(x, y, threads=threads), right)
+        if y.ndim == 2:
+            np.testing.assert_array_equal(pysimd.matmul(x[:15], y, threads=threads), right[:15])
         assert not tiles_in_use()
 
 

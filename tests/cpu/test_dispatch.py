@@ -23,6 +23,7 @@ FOREIGN = [k for k in pysimd.kernels("cpu") if k.target in OTHERS]
 ROWS = [cpu_table.lib.pysimd_kernels[i] for i in range(cpu_table.lib.pysimd_kernel_count)]
 CHOICES = 66
 """Dispatch takes one kernel from this many columns, less one, on (registry.c)."""
+GEMV_COLUMNS = 4
 
 PINNED = {  # (target, types): last number of columns and tile, of the choices of today that most machines can check
     ("generic", "f32"): [(70, "4x4")],
@@ -61,7 +62,8 @@ def expected(types: str, bound: str, large: bool = False) -> list[str]:
     the highest target up to ``bound`` that can run here (before it, where the CPU executes AVX-512 in halves, one that
     needs fewer lanes), and of these the one with the smallest ``.dispatch``. Rows for products of many multiply-adds
     count for large ones only, but those for a vector for any of one column, and rows ``.not_with`` a target of this CPU
-    not at all. A row for whole tiles leaves others to the one for more columns."""
+    not at all; the row for any number of columns may be ``.dispatch_before_gemv``. A row for whole tiles leaves others
+    to the one for more columns."""
     targets = [t for t in HERE if TARGETS.index(t) <= TARGETS.index(bound)]
     rows = [row for row in ROWS if row.types == cpu_table.TYPES[types] and cpu_table.TARGETS[row.target] in targets]
     rows = [row for row in rows if row.dispatch != cpu_table.lib.NEVER]
@@ -76,6 +78,10 @@ def expected(types: str, bound: str, large: bool = False) -> list[str]:
         return row.form != cpu_table.lib.GEMV, -(halves and row.dispatch_halves), -row.target, row.dispatch
 
     found = [min(some, key=rank) for some in reaching]
+    widest = found[-1]
+    if not large and not halves and widest.dispatch_before_gemv and not widest.dispatch_macs_few:
+        for n in range(widest.dispatch_before_gemv, GEMV_COLUMNS + 1):
+            found[n] = widest  # unused lanes cost nothing
     rows_of_c = 4096 if large else 2
     for n, row in enumerate(found):
         whole = row.mr == rows_of_c or (row.nr == n and rows_of_c % row.mr == 0)

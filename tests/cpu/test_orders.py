@@ -19,7 +19,8 @@ needs_vnni = pytest.mark.skipif(not VNNI, reason="no AVX-512 VNNI here")
 AMX = any(k.target == "amx" for k in pysimd.kernels("cpu", available=True))
 needs_amx = pytest.mark.skipif(not AMX, reason="no AMX here")
 
-FOUR_COLUMNS = "avx2_f64_gemv_8x1" if lib.pysimd_halves_avx512() else "avx512_f64_outer_14x16"
+HALVES = lib.pysimd_halves_avx512()
+FOUR_COLUMNS = "avx2_f64_gemv_8x1" if HALVES else "avx512_f64_outer_14x16"
 CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f32", 2, 59, 2696, ROWS, ROWS): "avx512_f32_outer_4x96",
     ("f32", 4, 59, 192, COLUMNS, ROWS): "avx512_f32_outer_4x96",
@@ -67,7 +68,14 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f32", 2, 6, 180, ROWS, ROWS): "avx512_f32_gemv_16x1",
     ("f16f32", 2, 33, 1000, ROWS, ROWS): "avx512_f16f32_gemv_16x1",
     ("f32", 58, 13, 3, ROWS, ROWS): "avx2_f32_gemv_8x1",
-    ("f32", 8, 15, 4, COLUMNS, ROWS): "avx2_f32_gemv_8x1",
+    ("f32", 8, 15, 4, COLUMNS, ROWS): "avx2_f32_gemv_8x1" if HALVES else "avx512_f32_outer_8x8",
+    ("f32", 16, 64, 3, ROWS, ROWS): "avx2_f32_gemv_8x1" if HALVES else "avx512_f32_outer_8x8",
+    ("f32", 16, 64, 3, ROWS, COLUMNS): "avx2_f32_gemv_8x1",  # dot products
+    ("f32", 17, 30, 3, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
+    ("f32", 17, 17, 3, ROWS, ROWS): "avx2_f32_gemv_8x1",
+    ("f16f32", 32, 32, 4, ROWS, ROWS): "avx2_f16f32_gemv_8x1" if HALVES else "avx512_f16f32_outer_8x8",
+    ("f16f32", 33, 32, 4, ROWS, ROWS): "avx2_f16f32_gemv_8x1",
+    ("f64", 32, 32, 3, ROWS, ROWS): "avx2_f64_gemv_8x1" if HALVES else "avx512_f64_outer_14x16",
     ("f32", 4, 8, 3, COLUMNS, ROWS): "avx512_f32_outer_4x4",
     ("f32", 12, 4, 4, ROWS, ROWS): "avx512_f32_outer_4x4",
     ("f32", 6, 4, 4, ROWS, ROWS): "avx512_f32_outer_8x8",
@@ -81,7 +89,6 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f32", 2, 447, 3, ROWS, COLUMNS): "avx512_f32_gemv_16x1",
     ("f32", 2, 100, 3, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
     ("f32", 3, 64, 40, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
-    ("f64", 3, 32, 40, ROWS, COLUMNS): "avx2_f64_gemv_8x1",
     ("f32", 4, 52, 2, ROWS, COLUMNS): "avx2_f32_gemv_8x1",  # as few multiply-adds as that
     ("bf16f32", 4, 32, 4, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",
     ("bf16f32", 5, 2531, 21, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
@@ -135,12 +142,12 @@ CHOSEN_WITH_AMX = {
     ("bf16f32", 17, 18, 13, ROWS, ROWS): "avx512_bf16f32_outer_16x16",
     ("bf16f32", 40, 15, 20, ROWS, ROWS): "avx512_bf16f32_outer_14x32",
     ("bf16f32", 11, 40, 40, ROWS, ROWS): "avx512_bf16f32_outer_8x48",
-    ("bf16f32", 33, 33, 33, ROWS, ROWS): "avx512_bf16f32_outer_8x48",  # most of the tile registers would be empty
+    ("bf16f32", 33, 33, 18, ROWS, ROWS): "avx512_bf16f32_outer_14x32",  # most of the tile registers would be empty
     ("bf16f32", 33, 34, 33, ROWS, ROWS): "amx_bf16f32_outer_32x32",
     ("bf16f32", 37, 37, 37, ROWS, ROWS): "amx_bf16f32_outer_32x32",
     ("bf16f32", 11, 128, 40, ROWS, ROWS): "amx_bf16f32_outer_32x32",
     ("bf16f32", 40, 20, 4, ROWS, ROWS): "amx_bf16f32_outer_32x32",
-    ("bf16f32", 20, 20, 4, ROWS, ROWS): "avx2_bf16f32_gemv_8x1",
+    ("bf16f32", 20, 20, 4, ROWS, ROWS): "avx512_bf16f32_outer_8x8",
     ("bf16f32", 40, 20, 4, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",  # dot products
     ("bf16f32", 40, 40, 4, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",
     ("bf16f32", 40, 20, 2, ROWS, ROWS): "avx2_bf16f32_gemv_8x1",
@@ -346,18 +353,6 @@ def test_the_last_columns_of_a_transposed_a(types, rng):
             scaled = pysimd.gemm(x[1], b[1], c, alpha=2, beta=3, kernel=kernel)
             check_factors(scaled, types, a[1], b[1], c, 2, 3)
             check_factors(pysimd.gemm(x[1], b[1], c, alpha=1, beta=1, kernel=kernel), types, a[1], b[1], c, 1, 1)
-
-
-@needs_avx512
-@pytest.mark.parametrize("types", ["f32", "f16f32"])
-def test_columns_left_by_another_kernel(types, rng):
-    """Of a transposed A, three and four columns after vectors are computed by the tile of more rows: the bits are those
-    of the tile that an A by rows has."""
-    for n, m, k in itertools.product((35, 36, 51, 52), (11, 12, 29), (23, 24, 40)):
-        a, b = pair(rng, types, (3, m, k), (3, k, n))
-        found = pysimd.matmul(stored(a, COLUMNS), b)
-        check(found, types, a, b)
-        assert found.tobytes() == pysimd.matmul(a, b).tobytes(), (m, k, n)
 
 
 @pytest.mark.parametrize("types", ["f32", "f64", "bf16f32", "f16f32", "i8i32", "u8i8i32"])
