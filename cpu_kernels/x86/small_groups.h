@@ -15,7 +15,8 @@
  *
  * Up to sixteen rows of C are accumulated at a time. B that is stored by columns is transposed to a panel on the stack,
  * four groups of sixteen columns at a time: 16 loads and 8 shuffles. B by rows comes to the panel where there are more
- * rows of C than that. A whose groups are adjacent in the array is read from there, other A is staged on the stack.
+ * rows of C than that. A whose groups are adjacent in the array is read from there, other A is staged on the stack. Where
+ * a file defines ROWS_OF_SHORT_K, products of so short a K are computed with all of B in registers.
  */
 #define K(op) PASTE(KIND, op)
 
@@ -192,43 +193,79 @@ INLINE void K(prepare)(const K(products) *x, int64_t unit, block *t)
     }
 }
 
-/* The rows of C of a block, whose tiles write a cache line at a time of rows at a distance, which the hardware's
- * prefetch follows badly. With a short K the block takes no longer than the loads of these lines: batches of 100 products
- * of 40 to 64 columns took 0.75 times as long for K up to 8, 0.85 for K up to 12, 0.9 up to 16, and 0.97 with 17 (Xeon
- * with AMX). */
-NOINLINE void K(prefetch_c)(const block *t, int64_t n)
+#ifdef ROWS_OF_SHORT_K
+/* Rows of C one after the other, in the order of memory, with all of B in registers: G groups of k and V vectors. Tiles
+ * of one vector write C in pieces at a distance, a call for each: batches of 40 to 64 columns and K up to 8 were at half
+ * to nine tenths of NumPy's speed with float, the most where K is 2 and 3 (Xeon with AMX). */
+INLINE void K(rows)(const int G, const int V, const block *s)
 {
-    enum { CACHE_LINE = 64 };
-    const char *row = t->c;
-    for (int64_t i = 0; i < t->rows; i++, row += t->rs_c * 4)
-        for (int64_t at = 0; at < 4 * n; at += CACHE_LINE) __builtin_prefetch(row + at, 1, 3);
+    enum { MOST = ROWS_OF_SHORT_K / K(group), STEP = MOST_K / K(group) * 64 };
+    const __mmask16 m = first(s->n - 16 * (V - 1));
+    const int64_t rs_a = s->rs_a, cs_a = s->cs_a, rs_c = s->rs_c;
+    __m512i b[4][MOST];
+    K(vec) start[4];
+    UNROLL for (int j = 0; j < V; j++) {
+        K(vec) sum = K(zero)();
+        UNROLL for (int g = 0; g < G; g++) {
+            b[j][g] = _mm512_load_si512(s->b + j * STEP + g * 64);
+            sum = K(add_to_sum)(sum, b[j][g]);
+        }
+        start[j] = K(corrected)(K(zero)(), sum);
+    }
+    const char *a = s->a;
+    int32_t *c = s->c;
+    for (int64_t r = 0; r < s->rows; r++, a += rs_a, c += rs_c) {
+        K(vec) acc[4];
+        UNROLL for (int j = 0; j < V; j++) acc[j] = start[j];
+        UNROLL for (int g = 0; g < G; g++)
+            UNROLL for (int j = 0; j < V; j++) acc[j] = K(dot)(acc[j], a + g * cs_a, b[j][g]);
+        UNROLL for (int j = 0; j < V; j++) K(store)(c + 16 * j, j == V - 1 ? m : 0xffff, acc[j]);
+    }
 }
+
+#define ROWS(G, V)                                                                                                     \
+    NOINLINE void K(rows_##G##V)(const block *s) { K(rows)(G, V, s); }
+#define ROWS_OF(V) ROWS(1, V) ROWS(2, V) ROWS(3, V) ROWS(4, V)
+ROWS_OF(2) ROWS_OF(3) ROWS_OF(4)
+#undef ROWS
+#undef ROWS_OF
+#define ROWS_OF(V)                                                                                                     \
+    {                                                                                                                  \
+        K(rows_1##V), K(rows_2##V), K(rows_3##V), K(rows_4##V)                                                         \
+    }
+static block_fn *const K(rows_of)[3][4] = {ROWS_OF(2), ROWS_OF(3), ROWS_OF(4)};
+#undef ROWS_OF
+#endif
 
 /* The products, of which `chains` is K(chains) or 1. What is staged is loaded a block later: loads that wait for stores
  * of the same block took up to twice as long. */
 NOINLINE void K(multiply)(const pysimd_call *s, int64_t cs_b, int chains)
 {
-    enum { LEAST_COLUMNS = 32, SHORT_K = 16 };
     const int64_t n = s->n, k = s->k;
     const int a_by_rows = s->cs_a == 1, most = chains == 2 ? 8 : MOST_ROWS;
-    const int prefetches = K(group) == 4 && n > LEAST_COLUMNS && k <= SHORT_K;
+    block_fn *rows = NULL;
+#ifdef ROWS_OF_SHORT_K
+    if (n > 16 && k <= ROWS_OF_SHORT_K) rows = K(rows_of)[(n - 17) / 16][(k - 1) / K(group)];
+#endif
     _Alignas(64) __m512i panels[2 * K(PANEL)], staged[2 * K(STAGED)];
     K(products) x = {.s = s, .cs_b = cs_b, .blocks = (s->m + most - 1) / most, .a_by_rows = a_by_rows,
                      .b_by_rows = cs_b == 1, .in_place = K(in_place)(a_by_rows, k), .panels = panels, .staged = staged};
     x.each = (s->m + x.blocks - 1) / x.blocks;
     x.blocks = (s->m + x.each - 1) / x.each;
-    x.in_panel = cs_b != 1 || x.blocks > 1;
+    x.in_panel = cs_b != 1 || x.blocks > 1 || rows;
     const int64_t size = sizeof(K(elem)), step_of_columns = x.in_panel ? MOST_K / K(group) * 64 : 16 * size;
     const block all = {.k = k, .rs_b = s->rs_b, .step_b = x.in_panel ? 64 : s->rs_b * K(group) * size, .rs_c = s->rs_c,
                        .chains = chains, .rs_a = s->rs_a * size, .cs_a = a_by_rows ? 4 : s->cs_a * 4};
     block both[2] = {all, all};
     K(prepare)(&x, 0, both);
     for (int64_t unit = 0, units = s->batch * x.blocks; unit < units; unit++) {
-        if (unit + 1 < units) {
-            K(prepare)(&x, unit + 1, both + (~unit & 1));
-            if (prefetches) K(prefetch_c)(both + (~unit & 1), n);
-        }
+        if (unit + 1 < units) K(prepare)(&x, unit + 1, both + (~unit & 1));
         block *t = both + (unit & 1);
+        if (rows) {
+            t->n = (int)n;
+            rows(t);
+            continue;
+        }
         int32_t *c = t->c;
         for (int64_t j = 0; j < n; j += 16, t->b += step_of_columns) {
             t->n = (int)(n - j < 16 ? n - j : 16);

@@ -40,6 +40,19 @@ def test_integers_of_every_size_are_exact(types, batch, rng):
 
 
 @pytest.mark.parametrize("types", INTEGERS)
+def test_bytes_of_a_short_k(types, rng):
+    """AVX-512 VNNI keeps all of B in registers, of up to four groups of four k and four vectors."""
+    rows = few([1, 7, 16, 17, 40, 65], 3)
+    for m, k, n in itertools.product(rows, (1, 3, 4, 5, 8, 9, 12, 13, 16, 17), (16, 17, 31, 32, 33, 48, 49, 63, 64)):
+        a, b = pair(rng, types, (3, m, k), (3, k, n))
+        right = a.astype(np.int64) @ b.astype(np.int64)
+        for x, y in itertools.product((a, layouts.transposed(a)), (b, layouts.transposed(b))):
+            out = np.full((3, m, n + 1), 77, np.int32)
+            np.testing.assert_array_equal(pysimd.matmul(x, y, out=out[..., :n]), right, f"{m, k, n}")
+            assert (out[..., n] == 77).all()
+
+
+@pytest.mark.parametrize("types", INTEGERS)
 def test_extreme_integers_do_not_saturate(types):
     """-128 * -128 and 255 * -128 in all terms: pairs of them exceed what is left of 16 bits."""
     family = dtypes.FAMILIES[types]
