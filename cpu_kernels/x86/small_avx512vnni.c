@@ -5,7 +5,7 @@
 
 #include "small_avx512.h"
 
-#define ROWS_OF_SHORT_K 16 /* four groups of four vectors: half of the registers */
+#define ROWS_OF_SHORT_K
 
 /* Four rows of up to 16 bytes, interleaved. */
 INLINE __m512i groups_of_bytes(int64_t left, const void *from, int64_t rs, __mmask16 m)

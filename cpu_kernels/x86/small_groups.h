@@ -16,7 +16,7 @@
  * Up to sixteen rows of C are accumulated at a time. B that is stored by columns is transposed to a panel on the stack,
  * four groups of sixteen columns at a time: 16 loads and 8 shuffles. B by rows comes to the panel where there are more
  * rows of C than that. A whose groups are adjacent in the array is read from there, other A is staged on the stack. Where
- * a file defines ROWS_OF_SHORT_K, products of so short a K are computed with all of B in registers.
+ * a file defines ROWS_OF_SHORT_K, products of a short K are computed with all of B in registers.
  */
 #define K(op) PASTE(KIND, op)
 
@@ -195,14 +195,15 @@ INLINE void K(prepare)(const K(products) *x, int64_t unit, block *t)
 
 #ifdef ROWS_OF_SHORT_K
 /* Rows of C one after the other, in the order of memory, with all of B in registers: G groups of k and V vectors. Tiles
- * of one vector write C in pieces at a distance, a call for each: batches of 40 to 64 columns and K up to 8 were at half
- * to nine tenths of NumPy's speed with float, the most where K is 2 and 3 (Xeon with AMX). */
+ * of one vector write C in pieces at a distance, a call for each: 8,000 batches of 24 to 64 columns and K up to 16 took
+ * 0.61 (of 100 products) and 0.73 times (of 10) as long by rows, where K up to 8 had been slower than NumPy with float
+ * (Xeon with AMX). */
 INLINE void K(rows)(const int G, const int V, const block *s)
 {
-    enum { MOST = ROWS_OF_SHORT_K / K(group), STEP = MOST_K / K(group) * 64 };
+    enum { STEP = MOST_K / K(group) * 64 };
     const __mmask16 m = first(s->n - 16 * (V - 1));
     const int64_t rs_a = s->rs_a, cs_a = s->cs_a, rs_c = s->rs_c;
-    __m512i b[4][MOST];
+    __m512i b[4][8];
     K(vec) start[4];
     UNROLL for (int j = 0; j < V; j++) {
         K(vec) sum = K(zero)();
@@ -225,16 +226,21 @@ INLINE void K(rows)(const int G, const int V, const block *s)
 
 #define ROWS(G, V)                                                                                                     \
     NOINLINE void K(rows_##G##V)(const block *s) { K(rows)(G, V, s); }
-#define ROWS_OF(V) ROWS(1, V) ROWS(2, V) ROWS(3, V) ROWS(4, V)
-ROWS_OF(2) ROWS_OF(3) ROWS_OF(4)
+#define ROWS_TO_5(V) ROWS(1, V) ROWS(2, V) ROWS(3, V) ROWS(4, V) ROWS(5, V)
+ROWS_TO_5(2) ROWS(6, 2) ROWS(7, 2) ROWS(8, 2) ROWS_TO_5(3) ROWS(6, 3) ROWS_TO_5(4)
 #undef ROWS
-#undef ROWS_OF
-#define ROWS_OF(V)                                                                                                     \
-    {                                                                                                                  \
-        K(rows_1##V), K(rows_2##V), K(rows_3##V), K(rows_4##V)                                                         \
-    }
-static block_fn *const K(rows_of)[3][4] = {ROWS_OF(2), ROWS_OF(3), ROWS_OF(4)};
-#undef ROWS_OF
+#undef ROWS_TO_5
+#define TO_5(V) K(rows_1##V), K(rows_2##V), K(rows_3##V), K(rows_4##V), K(rows_5##V)
+
+/* The function for n > 16 columns and a short K; or NULL. With accumulators and a row of A, 20 registers of B are the
+ * most. */
+static block_fn *K(rows_of)(int64_t n, int64_t k)
+{
+    static block_fn *const functions[3][8] = {
+        {TO_5(2), K(rows_62), K(rows_72), K(rows_82)}, {TO_5(3), K(rows_63)}, {TO_5(4)}};
+    return n > 16 && k <= 8 * K(group) ? functions[(n - 17) / 16][(k - 1) / K(group)] : NULL;
+}
+#undef TO_5
 #endif
 
 /* The products, of which `chains` is K(chains) or 1. What is staged is loaded a block later: loads that wait for stores
@@ -245,7 +251,7 @@ NOINLINE void K(multiply)(const pysimd_call *s, int64_t cs_b, int chains)
     const int a_by_rows = s->cs_a == 1, most = chains == 2 ? 8 : MOST_ROWS;
     block_fn *rows = NULL;
 #ifdef ROWS_OF_SHORT_K
-    if (n > 16 && k <= ROWS_OF_SHORT_K) rows = K(rows_of)[(n - 17) / 16][(k - 1) / K(group)];
+    rows = K(rows_of)(n, k);
 #endif
     _Alignas(64) __m512i panels[2 * K(PANEL)], staged[2 * K(STAGED)];
     K(products) x = {.s = s, .cs_b = cs_b, .blocks = (s->m + most - 1) / most, .a_by_rows = a_by_rows,

@@ -41,9 +41,9 @@ def test_integers_of_every_size_are_exact(types, batch, rng):
 
 @pytest.mark.parametrize("types", INTEGERS)
 def test_bytes_of_a_short_k(types, rng):
-    """AVX-512 VNNI keeps all of B in registers, of up to four groups of four k and four vectors."""
-    rows = few([1, 7, 16, 17, 40, 65], 3)
-    for m, k, n in itertools.product(rows, (1, 3, 4, 5, 8, 9, 12, 13, 16, 17), (16, 17, 31, 32, 33, 48, 49, 63, 64)):
+    """AVX-512 VNNI keeps all of B in registers, of two to four vectors and up to eight groups of four k."""
+    rows, ks = few([1, 7, 16, 17, 40, 65], 3), (1, 3, 4, 5, 8, 11, 16, 17, 20, 21, 24, 25, 32, 33)
+    for m, k, n in itertools.product(rows, ks, (17, 32, 33, 48, 49, 64)):
         a, b = pair(rng, types, (3, m, k), (3, k, n))
         right = a.astype(np.int64) @ b.astype(np.int64)
         for x, y in itertools.product((a, layouts.transposed(a)), (b, layouts.transposed(b))):
