@@ -222,10 +222,10 @@ static const pysimd_kernel *gemv_of_rows(int types, int64_t m, int64_t n, int64_
 
 /* The kernel with tiles for three and four columns of up to 32 rows, where the processor does not execute AVX-512 in
  * halves, so that unused lanes cost nothing; or NULL: a GEMV kernel has to add up its lanes for each row. By ratios of
- * time to GEMV kernels on a Xeon with AMX, batches of 10 and 100, A and B by rows: four columns of up to 16 rows 0.4 to
- * 0.9 times, of up to 32 with K up to 32 0.8 to 0.9, with a longer K 0.95 to 1.0; three columns of up to 16 rows 0.7 to
- * 0.9, of up to 32 with K up to 16 0.8; three of double with K up to 32 0.8 times. With one B, which a GEMV kernel keeps
- * in registers, three columns took 0.9 to 1.5 times as long, four 0.75 to 1.15 times. */
+ * time to GEMV kernels on a Xeon with AMX, means of some 50 products and batches of 10 and 100 each, A and B by rows: four
+ * columns of up to 16 rows 0.77 to 0.95 times, of up to 32 with K up to 32 0.9, with a longer K without tiles; three
+ * columns of up to 16 rows 0.8 to 0.9, of up to 32 with K up to 16 0.95; three of double with K up to 32 0.9 to 0.95. With
+ * one B, which a GEMV kernel keeps in registers, three columns took 1.03 times as long in the mean, four 0.98 times. */
 static const pysimd_kernel *of_some_rows(int types, int64_t m, int64_t n, int64_t k)
 {
     enum { SOME_ROWS = 16, MOST_ROWS = 32, SHORT_K = 16, SOME_K = 32, MOST_K = 64, COLUMNS = 8 };
@@ -286,9 +286,9 @@ static int fills_transposed(const pysimd_kernel *kernel, int64_t m, int64_t n, i
 }
 
 /* pysimd_of_batch of two columns, which a GEMV kernel would compute one product after the other. Of 17 rows and more, K
- * up to 64, batches with a B each took 0.61 to 0.86 times as long by tile registers, with one B 0.47 to 0.82 times, where
- * up to 16 rows took 0.8 to 1.0 times. Of a transposed A, int8 took 0.65 to 0.84 times as long by the tiles of VNNI,
- * uint8 0.93 to 1.6 times (Xeon with AMX). */
+ * from 16 to 64, batches of 16 to 400 with one A took 0.66 times as long in the mean by tile registers, with one B 0.79
+ * times, others 0.97 times; up to 16 rows 0.8 to 1.0 times. Of a transposed A, int8 took 0.77 times as long by the tiles
+ * of VNNI, uint8 0.93 to 1.6 times (Xeon with AMX). */
 static const pysimd_kernel *of_two_columns(const pysimd_kernel *gemv, int64_t m, int64_t k, pysimd_order a)
 {
     enum { FEW_ROWS = 8, SOME_ROWS = 17, LEAST_K = 16, MOST_K = 64 };
