@@ -8,7 +8,10 @@ FOLDERS = {"x86_64": "x86", "amd64": "x86", "aarch64": "arm", "arm64": "arm", "r
 # Loops begin with a cache line of code. The loop of the 6x16 tile has 240 bytes, and it ran 0.95 times as fast (Zen 3,
 # 1024 x 1024 x 1024) where the linker had put it over five lines instead of four.
 _LOOPS = ["-falign-loops=64"]
-_AVX512 = [*_LOOPS, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx2", "-mfma", "-mf16c"]
+# No vector is loaded from fields of a struct that have been written one by one: it waits for the stores before
+# (build_cffi.py).
+_AVX512 = [*_LOOPS, "-fno-tree-slp-vectorize"]
+_AVX512 += ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx2", "-mfma", "-mf16c"]
 # Arm's features by -mcpu, not by -march of a version of the architecture, which zig does not read.
 TARGETS = {  # target: (folder of its files, compiler flags)
     "generic": ("generic", []),

@@ -22,7 +22,6 @@
 
 enum {
     ON_STACK = 4 << 10,
-    MOST_OF_LAST_COLUMNS = 4 << 10, /* bytes */
     PARTS_A_THREAD = 4, /* each takes its own, then those of others, for they do not begin at the same time */
 };
 
@@ -62,7 +61,6 @@ static inline __attribute__((always_inline)) void prefetch_share(later *x)
 typedef struct {
     const pysimd_kernel *kernel;
     const pysimd_product *product;
-    const pysimd_kernel *last; /* NULL, or of one more column than `product` has */
     int64_t first, count, row0, row1;
     way way;
     int64_t together; /* products that are computed while the next ones are prefetched; 0: there is one way, IN_ORDER */
@@ -70,6 +68,7 @@ typedef struct {
     int64_t shares;   /* 0, or in how many shares: before an operand is staged, and before each call of the kernel */
     later *next;      /* what is prefetched in shares, or NULL */
     int direct;
+    int dots; /* columns beyond nr, after whole vectors, that are dot products (PYSIMD_DOTS) */
     char *scratch;
 } work;
 
@@ -108,25 +107,24 @@ static int64_t side_by_side(const work *w, double each)
     return (int64_t)(IN_L1 / (each + 1)) + 1;
 }
 
-/* One product, a column of micro-tiles after the other: tiles of the same height are one call. In caches that took
- * 0.97 times as long as a call for each tile, in the order of C's memory; from beyond L2 1.1 times (Zen 3). A C that
- * fills L2 took 1.3 to 2.7 times as long, for each column of tiles is in as many pages as rows (Xeon). */
-static void columns_of_tiles(const pysimd_kernel *kernel, const pysimd_call *s, const split *rows, const split *columns,
-                             int64_t step_b)
+/* One product, whose first elements are at a, b and c, a column of micro-tiles after the other: tiles of the same
+ * height are one call. In caches that took 0.97 times as long as a call for each tile, in the order of C's memory; from
+ * beyond L2 1.1 times (Zen 3). A C that fills L2 took 1.3 to 2.7 times as long, for each column of tiles is in as many
+ * pages as rows (Xeon). */
+static void columns_of_tiles(const pysimd_kernel *kernel, pysimd_call *t, const pysimd_call *s, const char *a,
+                             const char *b, char *c, const split *rows, const split *columns, int64_t step_b)
 {
     const pysimd_sizes size = pysimd_sizes_in_kernel(kernel);
     const int64_t cs_c = kernel->form == GEMV ? s->cs_c : 1;
-    pysimd_call t = *s;
-    t.bs_b = 0;
-    for (int64_t q = 0, j0 = 0; q < columns->count; q++, j0 += t.n) {
-        t.n = part_of(columns, q, s->n - j0);
-        t.b = (const char *)s->b + j0 * step_b * size.b;
-        for (int64_t r = 0, i0 = 0; r < rows->count; r += t.batch, i0 += t.batch * t.m) {
-            t.batch = r < rows->higher ? rows->higher : rows->count - r;
-            t.m = part_of(rows, r, s->m - i0);
-            t.a = (const char *)s->a + i0 * s->rs_a * size.a, t.bs_a = t.m * s->rs_a;
-            t.c = (char *)s->c + (i0 * s->rs_c + j0 * cs_c) * size.c, t.bs_c = t.m * s->rs_c;
-            kernel->batch(&t);
+    for (int64_t q = 0, j0 = 0; q < columns->count; q++, j0 += t->n) {
+        t->n = part_of(columns, q, s->n - j0);
+        t->b = b + j0 * step_b * size.b;
+        for (int64_t r = 0, i0 = 0; r < rows->count; r += t->batch, i0 += t->batch * t->m) {
+            t->batch = r < rows->higher ? rows->higher : rows->count - r;
+            t->m = part_of(rows, r, s->m - i0);
+            t->a = a + i0 * s->rs_a * size.a, t->bs_a = t->m * s->rs_a;
+            t->c = c + (i0 * s->rs_c + j0 * cs_c) * size.c, t->bs_c = t->m * s->rs_c;
+            kernel->batch(t);
         }
     }
 }
@@ -155,7 +153,7 @@ static void tiles(const work *w, const pysimd_call *s)
     const pysimd_kernel *kernel = w->kernel;
     const pysimd_sizes size = pysimd_sizes_in_kernel(kernel);
     const int gemv = kernel->form == GEMV;
-    const int64_t most_m = gemv ? s->m : kernel->mr, most_n = gemv ? PYSIMD_GEMV_COLUMNS : kernel->nr;
+    const int64_t most_m = gemv ? s->m : kernel->mr, most_n = gemv ? PYSIMD_GEMV_COLUMNS : kernel->nr + w->dots;
     if (s->m <= most_m && s->n <= most_n) { /* the whole batch in one call */
         prefetch_share(w->next);
         kernel->batch(s);
@@ -168,20 +166,21 @@ static void tiles(const work *w, const pysimd_call *s)
     const int64_t together = side_by_side(w, each);
     const int in_order = columns.count == 1 && !w->next; /* 64 x 4 x 4 float from memory: 262 ns, and 121 (Zen 3) */
     if (together == 1 && rows.step == 1 && (in_order || in_l2(w, 2 * each))) {
-        pysimd_call one = *s;
-        one.batch = 1;
-        for (int64_t i = 0; i < s->batch; i++) {
-            columns_of_tiles(kernel, &one, &rows, &columns, step_b);
-            one.a = (const char *)one.a + s->bs_a * size.a, one.b = (const char *)one.b + s->bs_b * size.b;
-            one.c = (char *)one.c + s->bs_c * size.c;
-        }
+        pysimd_call t;
+        pysimd_copy_call(&t, s);
+        t.bs_b = 0;
+        for (int64_t i = 0; i < s->batch; i++)
+            columns_of_tiles(kernel, &t, s, (const char *)s->a + i * s->bs_a * size.a,
+                             (const char *)s->b + i * s->bs_b * size.b, (char *)s->c + i * s->bs_c * size.c, &rows,
+                             &columns, step_b);
         return;
     }
     const int same_size = kernel->k_tile && s->flags & PYSIMD_ZERO;
     const int64_t same_m = same_size ? most_m : 0, same_n = same_size ? most_n : 0;
     pysimd_shape before = {0, 0, 0};
+    pysimd_call t;
+    pysimd_copy_call(&t, s);
     for (int64_t i = 0; i < s->batch; i += together) {
-        pysimd_call t = *s;
         t.batch = s->batch - i < together ? s->batch - i : together;
         span x = {0, 0};
         for (int64_t r = 0; r < rows.count; r++) { /* C is written in the order of memory */
@@ -225,13 +224,6 @@ static int widens_by_avx512(const pysimd_kernel *kernel)
 #endif
 }
 
-/* Columns of B that are staged: where values are only widened, a last column with the others, since whole rows of a
- * dense B are one piece of memory. */
-static int64_t staged_columns(const work *w)
-{
-    return w->product->n + (w->last && w->kernel->panel == WIDE);
-}
-
 static staging staging_of(const work *w, int64_t batch)
 {
     enum { IN_L1 = 16 << 10 };
@@ -239,7 +231,7 @@ static staging staging_of(const work *w, int64_t batch)
     staging s = {.products = batch};
     if (!pysimd_reads_a(w->kernel, p->k, p->rs_a, p->cs_a)) s.bytes_a = pysimd_staged_bytes_a(w->kernel, p->m, p->k);
     if (!pysimd_reads_b(w->kernel, p->rs_b, p->cs_b))
-        s.bytes_b = pysimd_staged_bytes_b(w->kernel, p->k, staged_columns(w));
+        s.bytes_b = pysimd_staged_bytes_b(w->kernel, p->k, p->n);
     const int64_t larger = s.bytes_a > s.bytes_b ? s.bytes_a : s.bytes_b;
     if (larger == 0) return s;
     const int64_t in_l1 = widens_by_avx512(w->kernel) ? IN_L1 / 2 : IN_L1;
@@ -259,7 +251,7 @@ static int packs_tiles_of_b(const work *w, const staging *g, int used_once)
     const pysimd_kernel *kernel = w->kernel;
     const int floats = kernel->form == OUTER && kernel->panel == PLAIN && kernel->k_group == 1;
     const int one_row = w->row1 - w->row0 <= kernel->mr;
-    return floats && g->bytes_b && !g->bytes_a && used_once && one_row && w->product->n > kernel->nr;
+    return floats && g->bytes_b && !g->bytes_a && used_once && one_row && w->product->n > kernel->nr + w->dots;
 }
 
 /* The products `given`, of one row of tiles: ten of 14 x 60 x 60 double took 0.77 times as long as with all of B packed
@@ -270,7 +262,8 @@ static void tiles_of_packed_columns(const work *w, const pysimd_call *given, con
     const pysimd_kernel *kernel = w->kernel;
     const pysimd_sizes size = pysimd_element_sizes[kernel->types];
     const split columns = split_of(given->n, kernel->nr, kernel->column_step ? kernel->column_step : kernel->nr);
-    pysimd_call s = *given;
+    pysimd_call s;
+    pysimd_copy_call(&s, given);
     s.batch = 1;
     for (int64_t i = 0; i < given->batch; i++) {
         s.a = (const char *)given->a + i * given->bs_a * size.a;
@@ -286,11 +279,15 @@ static void tiles_of_packed_columns(const work *w, const pysimd_call *given, con
     }
 }
 
+/* Products with PYSIMD_DOTS are not: their bits would depend on the rows of a thread. */
+static int is_for_small(int flags) { return (flags & (PYSIMD_ZERO | PYSIMD_DOTS)) == PYSIMD_ZERO; }
+
 /* Whether the row's function for small products has computed the products `s`. */
 static int is_small(const work *w, const pysimd_call *s)
 {
-    if (!w->kernel->small || s->n > PYSIMD_SMALL_COLUMNS || !(s->flags & PYSIMD_ZERO)) return 0;
-    pysimd_call from_arrays = *s;
+    if (!w->kernel->small || s->n > PYSIMD_SMALL_COLUMNS || !is_for_small(s->flags)) return 0;
+    pysimd_call from_arrays;
+    pysimd_copy_call(&from_arrays, s);
     const pysimd_product *p = w->product;
     from_arrays.k = p->k, from_arrays.cs_a = p->cs_a, from_arrays.rs_b = p->rs_b;
     return w->kernel->small(&from_arrays, p->cs_b);
@@ -328,14 +325,15 @@ static int is_small_of_copies(const work *w, const pysimd_call *s)
     const pysimd_product *p = w->product;
     const pysimd_sizes size = pysimd_element_sizes[kernel->types];
     if (!kernel->small || s->n > PYSIMD_SMALL_COLUMNS || s->m > IN_L1 || p->k > IN_L1) return 0;
-    if (!(s->flags & PYSIMD_ZERO)) return 0;
+    if (!is_for_small(s->flags)) return 0;
     const dense_copy a = dense_copy_of(s->m, p->k, size.a, s->a, s->bs_a, p->rs_a, p->cs_a),
                      b = dense_copy_of(p->k, s->n, size.b, s->b, s->bs_b, p->rs_b, p->cs_b);
     const int64_t of_a = a.copied ? a.bytes : 0, each = of_a + (b.copied ? b.bytes : 0);
     if (each == 0 || each > IN_L1) return 0;
     _Alignas(64) char memory[IN_L1];
     const int64_t together = IN_L1 / each, cs_b = b.copied ? 1 : p->cs_b;
-    pysimd_call t = *s;
+    pysimd_call t;
+    pysimd_copy_call(&t, s);
     char *const to_b = memory + (s->bs_a ? together : 1) * of_a;
     t.batch = 0, t.k = p->k, t.cs_a = p->cs_a, t.rs_b = p->rs_b;
     if (a.copied) t.a = memory, t.bs_a = s->bs_a ? s->m * p->k : 0, t.rs_a = p->k, t.cs_a = 1;
@@ -356,14 +354,15 @@ static int is_small_of_copies(const work *w, const pysimd_call *s)
 /* The products `s` straight from the arrays. */
 static void multiply_direct(const work *w, const pysimd_call *s)
 {
-    pysimd_call from_arrays = *s;
+    pysimd_call from_arrays;
+    pysimd_copy_call(&from_arrays, s);
     const pysimd_product *p = w->product;
     from_arrays.k = p->k, from_arrays.cs_a = p->cs_a, from_arrays.rs_b = p->rs_b;
     pysimd_direct(w->kernel, &from_arrays, p->cs_b);
 }
 
-/* `count` products along the innermost dimension of the batch, without a last column of another kernel. */
-static void multiply_columns(const work *w, int64_t count, const char *a, const char *b, char *c, int64_t bs_a,
+/* `count` products along the innermost dimension of the batch. */
+static void multiply_row(const work *w, int64_t count, const char *a, const char *b, char *c, int64_t bs_a,
                              int64_t bs_b, int64_t bs_c)
 {
     const pysimd_kernel *kernel = w->kernel;
@@ -385,7 +384,7 @@ static void multiply_columns(const work *w, int64_t count, const char *a, const 
                      .bs_c = bs_c,
                      .rs_c = p->rs_c,
                      .cs_c = p->cs_c,
-                     .flags = p->flags};
+                     .flags = p->flags | (w->dots ? PYSIMD_DOTS : 0)};
     if (is_small(w, &s) || is_small_of_copies(w, &s)) return;
     if (w->direct) {
         multiply_direct(w, &s);
@@ -399,7 +398,7 @@ static void multiply_columns(const work *w, int64_t count, const char *a, const 
         return;
     }
     pysimd_operand from_a = {.rows = m, .cols = p->k, .from = s.a, .bs = bs_a, .rs = p->rs_a, .cs = p->cs_a};
-    pysimd_operand from_b = {.rows = p->k, .cols = staged_columns(w), .from = b, .bs = bs_b, .rs = p->rs_b,
+    pysimd_operand from_b = {.rows = p->k, .cols = p->n, .from = b, .bs = bs_b, .rs = p->rs_b,
                              .cs = p->cs_b};
     if (packs_tiles_of_b(w, &g, bs_b || count == 1)) {
         tiles_of_packed_columns(w, &s, &from_b, w->scratch);
@@ -427,78 +426,6 @@ static void multiply_columns(const work *w, int64_t count, const char *a, const 
         }
         tiles(w, &s);
         s.c = (char *)s.c + s.batch * bs_c * size.c;
-    }
-}
-
-/* Copies `count` elements of `size` bytes, `step` bytes apart, to adjacent ones. */
-static inline __attribute__((always_inline)) void gather_of(int64_t count, const int size, const char *from,
-                                                            int64_t step, char *to)
-{
-    for (int64_t i = 0; i < count; i++, from += step, to += size) memcpy(to, from, (size_t)size);
-}
-
-static void gather(int64_t count, int size, const char *from, int64_t step, char *to)
-{
-    if (size == 8)
-        gather_of(count, 8, from, step, to);
-    else if (size == 4)
-        gather_of(count, 4, from, step, to);
-    else
-        gather_of(count, 2, from, step, to);
-}
-
-/* The last column of `count` products of an A by rows, whose B has it at b, and C at c. */
-static void multiply_last_column(const work *w, int64_t count, const char *a, const char *b, char *c, int64_t bs_a,
-                                 int64_t bs_b, int64_t bs_c)
-{
-    _Alignas(64) char memory[MOST_OF_LAST_COLUMNS];
-    const pysimd_product *p = w->product;
-    const pysimd_sizes size = sizes_of(w->kernel, p);
-    const int64_t fit = bs_b ? MOST_OF_LAST_COLUMNS / (p->k * size.b) : count;
-    pysimd_call s = {.m = w->row1 - w->row0,
-                     .n = 1,
-                     .k = p->k,
-                     .bs_a = bs_a,
-                     .rs_a = p->rs_a,
-                     .cs_a = p->cs_a,
-                     .b = memory,
-                     .bs_b = bs_b ? p->k : 0,
-                     .rs_b = 1,
-                     .bs_c = bs_c,
-                     .rs_c = p->rs_c,
-                     .cs_c = 1,
-                     .flags = p->flags};
-    for (int64_t i = 0; i < count; i += fit) {
-        s.batch = least(count - i, fit);
-        for (int64_t q = 0; q < (bs_b ? s.batch : 1); q++)
-            gather(p->k, size.b, b + (i + q) * bs_b * size.b, p->rs_b * size.b, memory + q * p->k * size.b);
-        s.a = a + (i * bs_a + w->row0 * p->rs_a) * size.a;
-        s.c = c + (i * bs_c + w->row0 * p->rs_c) * size.c;
-        w->last->batch(&s);
-    }
-}
-
-/* `count` products along the innermost dimension of the batch. Where the last column has another kernel, some products
- * at a time, whose operands are in a part of L2: as many as fit into half of L1, one or two, took 1.03 to 1.05 times as
- * long (float and float16, Xeon with AMX), a quarter 1.12 times for 49 x 12 x 17 float (Zen 4). In half of L2, where they
- * have an operand in common, which is staged for each of these. */
-static void multiply_row(const work *w, int64_t count, const char *a, const char *b, char *c, int64_t bs_a,
-                         int64_t bs_b, int64_t bs_c)
-{
-    if (!w->last) {
-        multiply_columns(w, count, a, b, c, bs_a, bs_b, bs_c);
-        return;
-    }
-    const pysimd_product *p = w->product;
-    const pysimd_sizes size = sizes_of(w->kernel, p);
-    const int64_t each = (p->m * p->k + p->k * p->n) * size.a + p->m * p->n * size.c;
-    const int64_t together = most((bs_a && bs_b ? pysimd_caches().l2 / 8 : pysimd_caches().l2 / 2) / each, 1);
-    for (int64_t i = 0, some; i < count; i += some) {
-        some = least(count - i, together);
-        const char *ai = a + i * bs_a * size.a, *bi = b + i * bs_b * size.b;
-        char *ci = c + i * bs_c * size.c;
-        multiply_columns(w, some, ai, bi, ci, bs_a, bs_b, bs_c);
-        multiply_last_column(w, some, ai, bi + p->n * p->cs_b * size.b, ci + p->n * size.c, bs_a, bs_b, bs_c);
     }
 }
 
@@ -545,7 +472,7 @@ static int64_t shares_of(const work *w, int64_t products, int by_columns)
     const pysimd_kernel *kernel = w->kernel;
     const pysimd_product *p = w->product;
     if (kernel->form != OUTER || w->direct || has_small(kernel, p)) return 0;
-    const int64_t tiles = quotient(p->m, kernel->mr) * quotient(p->n, kernel->nr);
+    const int64_t tiles = quotient(p->m, kernel->mr) * quotient(p->n, kernel->nr + w->dots);
     if (tiles == 1 && !by_columns) return 0;
     return (tiles > 1 ? tiles * products : 1) + !pysimd_reads_a(kernel, p->k, p->rs_a, p->cs_a) +
            !pysimd_reads_b(kernel, p->rs_b, p->cs_b);
@@ -744,31 +671,27 @@ static int is_divided(const pysimd_kernel *kernel, const pysimd_product *p)
     return !pysimd_gemm_divides((double)p->m * (double)p->n * (double)p->k);
 }
 
-/* Whether the last column is one more than fills vectors of 64 bytes, and a GEMV kernel computes it: a vector of which
- * one lane is used takes as long as a full one. On a Zen 4, whose vectors of 64 bytes take two cycles, 33 x 33 x 33 float
- * took 1099 ns and takes 871 (NumPy 895), 60 x 60 x 33 3181 and 2388, 33 x 33 x 33 double 1703 and 1524, float16 1254
- * and 1041; but 17 x 17 x 17 double 1.05 times as long as with three vectors, 20 x 12 x 33 1.09 times, and 20 x 17 x 49
- * float16 1.1 times. Where they take one, batches of few rows took longer with it: by ratios on a Xeon with AMX, 1500
- * batches of 10 and 100, of 8 to 15 rows 1.1 to 1.45 times, of 16 to 31 1.02 to 1.15, of 32 and more 0.93 to 1.0; with
- * one B 0.83 to 0.97 at any number of rows, but the bits of a product do not depend on that. Of a transposed A the tile
- * itself has the rows of such a column in a register (outer.h). */
-static int leaves_last_column(const pysimd_kernel *kernel, const pysimd_product *p)
+/* How many columns, one or two, follow whole vectors of 64 bytes, and are dot products (outer_dots.h): a vector of
+ * which one lane is used takes as long as a full one. By ratios of 17,000 batches of 10 and 100 products, up to 64 rows,
+ * columns and K (Xeon with AMX): with one column more, float took 1.0 to 1.04 times as long below K = 16, 0.95 from
+ * there and 0.85 to 0.92 from 48 on; with two 1.05, 1.05 and 0.92; widened values 0.02 to 0.04 more. Double with up to
+ * 33 columns took as long as float from K = 24 on, with more columns, of which the last tile has eight and one, 1.0 to
+ * 1.13 times. Fewer than eight rows 0.98 to 1.04. Of a transposed A the tile itself has the rows of such a column in a
+ * register (outer.h). Before, a GEMV kernel computed the last column of some products at a time, from 32 rows on, and
+ * the lines of A and C came from L2 once more: this takes 0.9 times as long, which is a part of the ratios above. */
+static int columns_of_dots(const pysimd_kernel *kernel, const pysimd_product *p)
 {
-#ifdef __x86_64__
-    enum { VECTOR = 64, ROWS = 8, MANY_ROWS = 32 };
-    enum { SOME_K = 12, SOME_K_OF_DOUBLE = 16, COLUMNS_OF_DOUBLE = 24, SOME_K_WIDENED = 24 };
-    const pysimd_sizes size = pysimd_element_sizes[kernel->types];
-    const int64_t lanes = VECTOR / size.c;
-    if (!p->chosen || kernel->target != AVX512 || kernel->form != OUTER || p->flags != PYSIMD_ZERO) return 0;
-    if (p->n % lanes != 1 || p->n <= 16 || p->n > PYSIMD_SMALL_COLUMNS + 1) return 0;
-    if (kernel->types == F64 && (p->k < SOME_K_OF_DOUBLE || p->n <= COLUMNS_OF_DOUBLE)) return 0;
-    if (kernel->panel == WIDE && p->k < SOME_K_WIDENED) return 0;
-    if (p->k < SOME_K || p->k * size.b > MOST_OF_LAST_COLUMNS) return 0;
-    return p->cs_a == 1 && p->m >= (pysimd_is_in_halves() ? ROWS : MANY_ROWS);
-#else
-    (void)kernel, (void)p;
-    return 0;
-#endif
+    enum { VECTOR = 64, ROWS = 8, MOST_K = 512, COLUMNS_OF_DOUBLE = 33, NO_K = MOST_K + 1 };
+    /* of one column and of two: float, widened values, double */
+    static const int64_t least_k[][3] = {{0, 16, 32}, {0, 20, 40}, {0, 24, NO_K}};
+    if (!kernel->dots || !p->chosen || p->flags != PYSIMD_ZERO || p->cs_a != 1 || p->m < ROWS) return 0;
+    const int64_t columns = p->n % (VECTOR / pysimd_element_sizes[kernel->types].c);
+    if (columns == 0 || columns > 2 || columns == p->n || p->n > PYSIMD_SMALL_COLUMNS + 2) return 0;
+    if (kernel->types == F64 && p->n > COLUMNS_OF_DOUBLE) return 0;
+    const int64_t *least = least_k[kernel->types == F64 ? 2 : kernel->panel == WIDE];
+    if (p->k < least[columns] || p->k > MOST_K || has_small(kernel, p)) return 0;
+    const pysimd_kernel *before = pysimd_choose((int)kernel->types, p->m, p->n - columns, p->k);
+    return before->dots && before->nr >= p->n - columns ? (int)columns : 0; /* one tile has all columns */
 }
 
 /* pysimd_of_batch, unless gemm.c packs the product's A. */
@@ -795,19 +718,12 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     const int divided = by_blocks && batch == 1 && is_divided(kernel, product);
     if (strips || (by_blocks && !divided)) return pysimd_gemm(kernel, product);
 
-    const pysimd_kernel *last = NULL;
-    pysimd_product others;
-    if (!direct && !divided && leaves_last_column(kernel, product)) { /* the bits are those of one thread */
-        others = *product, others.n--;
-        last = pysimd_choose((int)kernel->types, product->m, 1, product->k); /* its bits are those of any rows of A */
-        const pysimd_kernel *of_others = pysimd_choose((int)kernel->types, others.m, others.n, others.k);
-        if (!of_others->k_tile) kernel = of_others; /* tile registers do not take so few of a transposed A */
-        product = &others;
-    }
+    const int dots = direct || divided ? 0 : columns_of_dots(kernel, product); /* for any number of threads */
+    if (dots) kernel = pysimd_choose((int)kernel->types, product->m, product->n - dots, product->k);
     const int asked = (int)least(most(product->threads, 1), PYSIMD_MAX_THREADS);
     int threads = pysimd_threads_at_hand(asked, product->woken, product->ns);
     division d = {.whole = {.kernel = kernel, .product = product, .count = batch, .row1 = product->m,
-                            .direct = direct, .last = last}};
+                            .direct = direct, .dots = dots}};
     /* Of a matrix times a vector no part has so few rows that their terms are added in another order (gemv_chain.h). */
     d.tile = kernel->form == GEMV ? (kernel->mr < 16 ? 4 : 1) * kernel->mr : tile_rows(kernel, product->m);
     const int64_t tiles_of_rows = kernel->form == GEMV ? most(product->m / d.tile, 1) : quotient(product->m, d.tile);

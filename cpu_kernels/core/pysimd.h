@@ -33,6 +33,8 @@ enum { /* pysimd_call.flags */
     PYSIMD_KEEP = 16,       /* the next call of this thread is of the same kernel: it releases them */
     PYSIMD_CONFIGURED = 32, /* the call before had PYSIMD_KEEP, and the same m, n and k */
     PYSIMD_AHEAD = 64, /* of GEMV: the batch is larger than L2, so the next product's A is worth a prefetch */
+    /* Of outer.h: one or two columns after whole vectors, of which there are nr or fewer, are dot products; cs_a is 1. */
+    PYSIMD_DOTS = 128,
 };
 
 enum { PYSIMD_GEMV_COLUMNS = 4, PYSIMD_SMALL_COLUMNS = 64 };
@@ -49,6 +51,18 @@ typedef struct {
     int64_t bs_c, rs_c, cs_c; /* cs_c is read by GEMV kernels alone, where n > 1; elsewhere it is 1 */
     int flags;
 } pysimd_call;
+
+/* *to = *from, a field at a time. The compiler copies a struct by vectors, and a vector that covers a field which has
+ * just been written is not forwarded from the store buffer: the load waits until the field is in L1, behind the stores
+ * of C (Intel's optimization manual, store forwarding). So in loops over products no call is copied by assignment. */
+static inline void pysimd_copy_call(pysimd_call *to, const pysimd_call *from)
+{
+    to->batch = from->batch, to->m = from->m, to->n = from->n, to->k = from->k;
+    to->a = from->a, to->bs_a = from->bs_a, to->rs_a = from->rs_a, to->cs_a = from->cs_a;
+    to->b = from->b, to->bs_b = from->bs_b, to->rs_b = from->rs_b;
+    to->c = from->c, to->bs_c = from->bs_c, to->rs_c = from->rs_c, to->cs_c = from->cs_c;
+    to->flags = from->flags;
+}
 
 /* One full tile, C += A B. */
 typedef void pysimd_run_fn(int64_t k, const void *a, int64_t rs_a, int64_t cs_a, const void *b, int64_t rs_b, void *c,
@@ -118,6 +132,7 @@ typedef struct {
     int dispatch_transposed_k; /* most k of few columns of a transposed A, for more columns than this; see kernels.inc */
     int dispatch_halves;       /* 1: rather than AVX-512, where that is executed in halves */
     int column_step; /* tiles side by side have multiples of so many columns; 0: all but the last have nr */
+    int dots;        /* 1: has PYSIMD_DOTS */
     int unchained;   /* terms are added in more than one chain: no PYSIMD_CHAIN */
     pysimd_run_fn *run; /* NULL: of another architecture than this build */
     pysimd_batch_fn *batch;

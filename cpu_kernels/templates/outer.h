@@ -436,9 +436,23 @@ INLINE int computes_columns(const pysimd_call *s)
     return 1;
 }
 
+void PASTE(KERNEL, batch)(const pysimd_call *s);
+
+#ifdef DOTS
+enum { HAS_DOTS = 1 };
+#include "outer_dots.h"
+#else
+enum { HAS_DOTS = 0 };
+INLINE void batch_with_dots(const pysimd_call *s) { (void)s; }
+#endif
+
 /* m is a constant in each case, so that the accumulators of an edge tile are registers too. */
 void PASTE(KERNEL, batch)(const pysimd_call *s)
 {
+    if (HAS_DOTS && s->flags & PYSIMD_DOTS) {
+        batch_with_dots(s);
+        return;
+    }
     if (computes_columns(s)) return;
 #if MR == NR
     if (s->flags & PYSIMD_ZERO && s->m == MR && s->n == NR && s->k == MR && s->rs_a == MR && s->cs_a == 1 &&

@@ -16,4 +16,5 @@
 #define VEC f32x16
 #define MR 14
 #define NR 32
+#define DOTS
 #include "../templates/outer.h"

@@ -17,4 +17,5 @@
 #define MR 16
 #define NR 16
 #define B_IN_REGISTERS
+#define DOTS
 #include "../templates/outer.h"

@@ -17,4 +17,5 @@
 #define MR 6
 #define NR 64
 #define K_UNROLL 1
+#define DOTS
 #include "../templates/outer.h"

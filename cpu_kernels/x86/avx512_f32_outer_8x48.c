@@ -17,4 +17,5 @@
 #define MR 8
 #define NR 48
 #define K_UNROLL 1
+#define DOTS
 #include "../templates/outer.h"

@@ -16,4 +16,5 @@
 #define VEC f64x8
 #define MR 14
 #define NR 16
+#define DOTS
 #include "../templates/outer.h"

@@ -17,4 +17,5 @@
 #define MR 8
 #define NR 24
 #define K_UNROLL 1
+#define DOTS
 #include "../templates/outer.h"

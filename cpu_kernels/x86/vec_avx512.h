@@ -14,6 +14,34 @@ INLINE void stream512(void *p, __m512i v)
     _mm_stream_si128((__m128i *)p + 3, _mm512_extracti32x4_epi32(v, 3));
 }
 
+/* Lane i of the result is the sum of the lanes of acc[i], by halves. */
+INLINE __m512d sums_of_rows_pd(const __m512d *acc)
+{
+    __m512d h[4], q[2];
+    UNROLL for (int i = 0; i < 4; i++)
+        h[i] = _mm512_add_pd(_mm512_shuffle_f64x2(acc[i], acc[i + 4], 0x44),
+                             _mm512_shuffle_f64x2(acc[i], acc[i + 4], 0xee));
+    UNROLL for (int i = 0; i < 2; i++)
+        q[i] = _mm512_add_pd(_mm512_shuffle_f64x2(h[i], h[i + 2], 0x88), _mm512_shuffle_f64x2(h[i], h[i + 2], 0xdd));
+    const __m512d sums = _mm512_add_pd(_mm512_unpacklo_pd(q[0], q[1]), _mm512_unpackhi_pd(q[0], q[1]));
+    return _mm512_shuffle_f64x2(sums, sums, 0xd8);
+}
+
+INLINE __m512 sums_of_rows_ps(const __m512 *acc)
+{
+    __m512 h[8], q[4], r[2];
+    UNROLL for (int i = 0; i < 8; i++)
+        h[i] = _mm512_add_ps(_mm512_shuffle_f32x4(acc[i], acc[i + 8], 0x44),
+                             _mm512_shuffle_f32x4(acc[i], acc[i + 8], 0xee));
+    UNROLL for (int i = 0; i < 4; i++)
+        q[i] = _mm512_add_ps(_mm512_shuffle_f32x4(h[i], h[i + 4], 0x88), _mm512_shuffle_f32x4(h[i], h[i + 4], 0xdd));
+    UNROLL for (int i = 0; i < 2; i++)
+        r[i] = _mm512_add_ps(_mm512_shuffle_ps(q[2 * i], q[2 * i + 1], 0x44),
+                             _mm512_shuffle_ps(q[2 * i], q[2 * i + 1], 0xee));
+    const __m512 sums = _mm512_add_ps(_mm512_shuffle_ps(r[0], r[1], 0x88), _mm512_shuffle_ps(r[0], r[1], 0xdd));
+    return _mm512_shuffle_f32x4(sums, sums, 0xd8);
+}
+
 /* f32x16: sixteen floats in a zmm */
 typedef float f32x16_elem_a, f32x16_elem_b, f32x16_elem_c;
 typedef __m512 f32x16_vec, f32x16_acc;
@@ -33,6 +61,17 @@ INLINE void f32x16_store_masked(float *p, __mmask16 m, __m512 v) { _mm512_mask_s
 INLINE void f32x16_stream(float *p, __m512 v) { stream512(p, _mm512_castps_si512(v)); }
 INLINE __m512 f32x16_broadcast_c(const void *p) { return f32x16_broadcast(p); }
 INLINE float f32x16_reduce(__m512 v) { return _mm512_reduce_add_ps(v); }
+/* The first `count` of sixteen elements, `stride` elements apart, and zeros. */
+INLINE __m512 f32x16_gather(const float *p, int64_t stride, int count)
+{
+    const __m512i at = _mm512_mullo_epi64(_mm512_set1_epi64(stride), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
+    const __m256 none = _mm256_setzero_ps();
+    const unsigned mask = f32x16_mask_of(count);
+    const __m256 low = _mm512_mask_i64gather_ps(none, (__mmask8)mask, at, p, 4);
+    const __m256 high = _mm512_mask_i64gather_ps(none, (__mmask8)(mask >> 8), at, p + 8 * stride, 4);
+    return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+}
+INLINE __m512 f32x16_reduce_rows(const __m512 *acc) { return sums_of_rows_ps(acc); }
 
 /* f64x8: eight doubles in a zmm */
 typedef double f64x8_elem_a, f64x8_elem_b, f64x8_elem_c;
@@ -52,6 +91,12 @@ INLINE void f64x8_store(double *p, __m512d v) { _mm512_storeu_pd(p, v); }
 INLINE void f64x8_store_masked(double *p, __mmask8 m, __m512d v) { _mm512_mask_storeu_pd(p, m, v); }
 INLINE void f64x8_stream(double *p, __m512d v) { stream512(p, _mm512_castpd_si512(v)); }
 INLINE __m512d f64x8_broadcast_c(const void *p) { return f64x8_broadcast(p); }
+INLINE __m512d f64x8_gather(const double *p, int64_t stride, int count)
+{
+    const __m512i at = _mm512_mullo_epi64(_mm512_set1_epi64(stride), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
+    return _mm512_mask_i64gather_pd(_mm512_setzero_pd(), f64x8_mask_of(count), at, p, 8);
+}
+INLINE __m512d f64x8_reduce_rows(const __m512d *acc) { return sums_of_rows_pd(acc); }
 
 /* f64x4: four doubles in a ymm, with the masks of AVX-512VL */
 typedef double f64x4_elem_a, f64x4_elem_b, f64x4_elem_c;

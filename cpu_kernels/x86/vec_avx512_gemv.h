@@ -2,34 +2,6 @@
  * loading. */
 #include "vec_avx512.h"
 
-/* Lane i of the result is the sum of the lanes of acc[i], by halves. */
-INLINE __m512d sums_of_rows_pd(const __m512d *acc)
-{
-    __m512d h[4], q[2];
-    UNROLL for (int i = 0; i < 4; i++)
-        h[i] = _mm512_add_pd(_mm512_shuffle_f64x2(acc[i], acc[i + 4], 0x44),
-                             _mm512_shuffle_f64x2(acc[i], acc[i + 4], 0xee));
-    UNROLL for (int i = 0; i < 2; i++)
-        q[i] = _mm512_add_pd(_mm512_shuffle_f64x2(h[i], h[i + 2], 0x88), _mm512_shuffle_f64x2(h[i], h[i + 2], 0xdd));
-    const __m512d sums = _mm512_add_pd(_mm512_unpacklo_pd(q[0], q[1]), _mm512_unpackhi_pd(q[0], q[1]));
-    return _mm512_shuffle_f64x2(sums, sums, 0xd8);
-}
-
-INLINE __m512 sums_of_rows_ps(const __m512 *acc)
-{
-    __m512 h[8], q[4], r[2];
-    UNROLL for (int i = 0; i < 8; i++)
-        h[i] = _mm512_add_ps(_mm512_shuffle_f32x4(acc[i], acc[i + 8], 0x44),
-                             _mm512_shuffle_f32x4(acc[i], acc[i + 8], 0xee));
-    UNROLL for (int i = 0; i < 4; i++)
-        q[i] = _mm512_add_ps(_mm512_shuffle_f32x4(h[i], h[i + 4], 0x88), _mm512_shuffle_f32x4(h[i], h[i + 4], 0xdd));
-    UNROLL for (int i = 0; i < 2; i++)
-        r[i] = _mm512_add_ps(_mm512_shuffle_ps(q[2 * i], q[2 * i + 1], 0x44),
-                             _mm512_shuffle_ps(q[2 * i], q[2 * i + 1], 0xee));
-    const __m512 sums = _mm512_add_ps(_mm512_shuffle_ps(r[0], r[1], 0x88), _mm512_shuffle_ps(r[0], r[1], 0xdd));
-    return _mm512_shuffle_f32x4(sums, sums, 0xd8);
-}
-
 /* The lanes of four registers side by side: `to` is 4 times as many elements, those of lane 0 first. The quarters are
  * written out: with the sanitizers a counter is no immediate. */
 #define STORE_QUARTERS(QUARTER, STORE, v, to, apart)                                                                   \
@@ -145,14 +117,12 @@ INLINE void interleave_dense_pd(const int N, const __m512d *v, double *to)
 
 GEMV_FLOATS(f32x16, float, 16)
 PERMUTED_PS(f32x16)
-INLINE __m512 f32x16_reduce_rows(const __m512 *acc) { return sums_of_rows_ps(acc); }
 INLINE void f32x16_interleave(const __m512 *v, float *to) { interleave_ps(v, to); }
 INLINE void f32x16_interleave_dense(const int N, const __m512 *v, float *to) { interleave_dense_ps(N, v, to); }
 GEMV_FLOATS(f64x8, double, 8)
 typedef __m512i f64x8_index;
 INLINE __m512i f64x8_index_of(const uint8_t *of) { return _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)of)); }
 INLINE __m512d f64x8_permuted(__m512d v, __m512i index) { return _mm512_permutexvar_pd(index, v); }
-INLINE __m512d f64x8_reduce_rows(const __m512d *acc) { return sums_of_rows_pd(acc); }
 INLINE void f64x8_interleave(const __m512d *v, double *to) { interleave_pd(v, to); }
 INLINE void f64x8_interleave_dense(const int N, const __m512d *v, double *to) { interleave_dense_pd(N, v, to); }
 

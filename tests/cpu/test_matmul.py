@@ -323,8 +323,11 @@ def test_products_from_beyond_l2_have_the_same_bits(types, layout, m, k, n, rng)
         assert result.tobytes() == result[:5].tobytes() * times
 
 
-LAST_COLUMNS = [(8, 12, 17), (9, 16, 25), (33, 33, 33), (20, 16, 41), (14, 100, 49), (31, 40, 65), (12, 300, 17)]
-"""m, k, n with one column more than vectors of 64 bytes have, which has a kernel of its own."""
+LAST_COLUMNS = [
+    *[(8, 12, 17), (9, 16, 25), (33, 33, 33), (20, 16, 41), (14, 100, 49), (31, 40, 65), (12, 300, 17), (40, 513, 33)],
+    *[(9, 32, 18), (33, 47, 34), (8, 64, 50), (45, 40, 66), (23, 24, 9)],
+]
+"""m, k, n with one or two columns more than vectors of 64 bytes have, which may be dot products (outer_dots.h)."""
 
 
 @pytest.mark.parametrize("layout", ["plain", "A.mT", "B.mT", "one A", "one B", "padded rows", "every other matrix"])

@@ -111,7 +111,7 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f64", 20, 20, 48, COLUMNS, ROWS): "avx512_f64_outer_8x24",
     ("f64", 20, 20, 64, ROWS, COLUMNS): "avx512_f64_outer_6x32",
     ("f64", 20, 20, 65, ROWS, ROWS): "avx512_f64_outer_14x16",
-    ("f32", 20, 20, 49, ROWS, ROWS): "avx512_f32_outer_6x64",
+    ("f32", 20, 20, 52, ROWS, ROWS): "avx512_f32_outer_6x64",
     ("f16f32", 20, 20, 64, COLUMNS, ROWS): "avx512_f16f32_outer_6x64",
     ("f16f32", 16, 200, 16, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
     ("f16f32", 81, 1209, 4, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
