@@ -11,6 +11,8 @@ In turn with NumPy, pysimd's threads run beside those of NumPy's OpenBLAS, which
 large product. With ``--apart`` a side is measured when the other's threads sleep, as in a program that multiplies by
 one of the two.
 
+With ``--control`` NumPy is on both sides: how far such ratios are from 1 is what a single one can say.
+
 ``python benchmarks/cliffs.py --out benchmarks/results/cliffs.json --plot benchmarks/results/cliffs.png``
 With ``--seconds 75 --resume`` the grid is measured in slices: each run adds cases, in a seeded random order.
 """
@@ -240,17 +242,19 @@ def shortest(sample: dict[str, Callable[[], float]], longest_ns: float) -> dict[
     return ns
 
 
-def measured(case: Case, threads: int | None, alone: bool = False) -> dict:
+def measured(case: Case, threads: int | None = None, alone: bool = False, control: bool = False) -> dict:
     """A row: the case, the microseconds of both sides, and numpy / pysimd. The sides are measured in turn, or apart if
-    ``alone``."""
+    ``alone``; with ``control`` NumPy computes pysimd's side too."""
     a, b = operands(values, case)
     x, y = operands(float32_values, case)
     offset = 16 if case.layout == "16-byte offset" else 0
     family = dtypes.FAMILIES[case.types]
-    ours = result(a, b, dtypes.dtype_of(family.c), offset, 0)
+    ours = result(a, b, x.dtype if control else dtypes.dtype_of(family.c), offset, 0)
     theirs = result(x, y, x.dtype, offset, 1)
     calls = {
-        "pysimd": partial(pysimd.matmul, a, b, out=ours, threads=threads),
+        "pysimd": partial(np.matmul, x, y, out=ours)
+        if control
+        else partial(pysimd.matmul, a, b, out=ours, threads=threads),
         "numpy": partial(np.matmul, x, y, out=theirs),
     }
     estimates = {name: (once(call, 1), once(call, 1))[1] for name, call in calls.items()}
@@ -273,15 +277,13 @@ def case_of(row: dict) -> Case:
     return Case(*(row[field.name] for field in fields(Case)))
 
 
-def settled(rows: list[dict], threads: int | None, alone: bool) -> list[dict]:
+def settled(rows: list[dict], measure: Callable[[Case], dict]) -> list[dict]:
     """The rows. One in which pysimd is slower is measured AGAIN times more and becomes that of the median ratio, with
     all ``ratios``."""
     found = []
     for row in rows:
         if row["ratio"] < 1 and "ratios" not in row:
-            times = sorted(
-                [row, *(measured(case_of(row), threads, alone) for _ in range(AGAIN))], key=itemgetter("ratio")
-            )
+            times = sorted([row, *(measure(case_of(row)) for _ in range(AGAIN))], key=itemgetter("ratio"))
             row = {**times[len(times) // 2], "ratios": [round(x["ratio"], 3) for x in times]}
         found.append(row)
     return found
@@ -360,6 +362,7 @@ def main() -> None:
     parser.add_argument("--shapes", type=int, default=None, metavar="N", help="random shapes per type and layout")
     parser.add_argument("--threads", type=int, default=None, help="of both sides; default: their own choice")
     parser.add_argument("--apart", action="store_true", help="each side while the other's threads sleep")
+    parser.add_argument("--control", action="store_true", help="NumPy on both sides: what differs is the machine")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=math.inf, help="end after so long")
     parser.add_argument("--resume", action="store_true", help="keep the rows of --out and measure other cases")
@@ -376,6 +379,7 @@ def main() -> None:
     todo = list(cases(types, squares, shapes, options.seed))
     if options.seconds < math.inf:  # so that what is left out is not one type
         np.random.default_rng(options.seed).shuffle(todo)
+    measure = partial(measured, threads=options.threads, alone=options.apart, control=options.control)
     start, rows = time.monotonic(), []
     if options.resume and options.out and options.out.exists():
         rows = json.loads(options.out.read_text())["rows"]
@@ -384,9 +388,9 @@ def main() -> None:
         if time.monotonic() - start > options.seconds:
             break
         if case not in known:
-            rows.append(measured(case, options.threads, options.apart))
+            rows.append(measure(case))
     if time.monotonic() - start < options.seconds:
-        rows = settled(rows, options.threads, options.apart)
+        rows = settled(rows, measure)
     rows.sort(key=lambda row: (TYPES.index(row["types"]), LAYOUTS.index(row["layout"])))
     found = summary(rows)
     record.progress(f"{len(rows)} of {len(todo)} cases in {time.monotonic() - start:.0f} s")
@@ -400,7 +404,15 @@ def main() -> None:
     )
     if options.plot:
         plot(rows, options.plot)
-    record.write(record.cpu(), options.out, threads=options.threads, apart=options.apart, summary=found, rows=rows)
+    record.write(
+        record.cpu(),
+        options.out,
+        threads=options.threads,
+        apart=options.apart,
+        control=options.control,
+        summary=found,
+        rows=rows,
+    )
 
 
 if __name__ == "__main__":

@@ -180,7 +180,17 @@ def test_a_side_is_sampled_until_neither_gets_shorter(scripts):
     assert cliffs.shortest({"falling": falling.__next__}, 1.0) == {"falling": 0.9 ** (cliffs.MOST_SAMPLES[False] - 1)}
 
 
-def test_slower_cases_are_measured_again_and_the_median_counts(scripts, monkeypatch):
+@pytest.mark.parametrize("types", ["f64", "f16f32", "u8i8i32"])
+def test_control_has_numpy_on_both_sides(scripts, monkeypatch, types):
+    cliffs = scripts("cliffs")
+    monkeypatch.setattr(cliffs.pysimd, "matmul", None)
+    row = cliffs.measured(cliffs.Case(types, "16-byte offset", 2, 3, 4, 5), threads=1, control=True)
+    assert row["ratio"] > 0
+    with pytest.raises(TypeError):
+        cliffs.measured(cliffs.Case(types, "plain", 2, 3, 4, 5), threads=1)
+
+
+def test_slower_cases_are_measured_again_and_the_median_counts(scripts):
     cliffs = scripts("cliffs")
     case = {"types": "f32", "layout": "plain", "batch": 1, "m": 4, "k": 4, "n": 4, "products": 1}
 
@@ -188,10 +198,9 @@ def test_slower_cases_are_measured_again_and_the_median_counts(scripts, monkeypa
         return {**case, "pysimd_us": ours, "numpy_us": theirs, "ratio": theirs / ours}
 
     later = iter([row(4.0, 8.0), row(5.0, 5.0), row(4.0, 3.0), row(5.0, 6.0)])
-    monkeypatch.setattr(cliffs, "measured", lambda *_: next(later))
-    found = cliffs.settled([row(8.0, 4.0), row(2.0, 4.0)], None, False)
+    found = cliffs.settled([row(8.0, 4.0), row(2.0, 4.0)], lambda _: next(later))
     assert found == [{**row(5.0, 5.0), "ratios": [0.5, 0.75, 1.0, 1.2, 2.0]}, row(2.0, 4.0)]
-    assert cliffs.settled([{**row(2.0, 1.0), "ratios": [0.5]}], None, False)[0]["ratio"] == 0.5
+    assert cliffs.settled([{**row(2.0, 1.0), "ratios": [0.5]}], None)[0]["ratio"] == 0.5
 
 
 def test_a_side_alone_is_sampled_when_other_threads_sleep(scripts, monkeypatch):
