@@ -699,8 +699,7 @@ static const pysimd_kernel *of_batch(const pysimd_kernel *kernel, const pysimd_p
 {
     enum { SOME = 16 };
     if (!p->chosen || p->flags != PYSIMD_ZERO || p->ndim != 1 || p->shape[0] < SOME) return kernel;
-    const pysimd_order a = p->cs_a == 1 ? PYSIMD_BY_ROWS : p->rs_a == 1 ? PYSIMD_BY_COLUMNS : PYSIMD_BY_NEITHER;
-    const pysimd_order b = p->cs_b == 1 ? PYSIMD_BY_ROWS : p->rs_b == 1 ? PYSIMD_BY_COLUMNS : PYSIMD_BY_NEITHER;
+    const pysimd_order a = pysimd_order_by(p->rs_a, p->cs_a, 1), b = pysimd_order_by(p->rs_b, p->cs_b, 1);
     const pysimd_kernel *other = pysimd_of_batch(kernel, p->m, p->n, p->k, a, b, p->batch_b[0] == 0);
     return pysimd_gemm_takes(other, p->m, p->n, p->k) ? kernel : other;
 }

@@ -84,6 +84,12 @@ const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k);
 /* How a matrix is stored: elements of a row are adjacent, or those of a column. */
 typedef enum { PYSIMD_BY_ROWS, PYSIMD_BY_COLUMNS, PYSIMD_BY_NEITHER } pysimd_order;
 
+/* That of a matrix whose adjacent elements are `one` apart, in the unit of its strides. */
+static inline pysimd_order pysimd_order_by(int64_t rs, int64_t cs, int64_t one)
+{
+    return cs == one ? PYSIMD_BY_ROWS : rs == one ? PYSIMD_BY_COLUMNS : PYSIMD_BY_NEITHER;
+}
+
 /* Whether a product has two to PYSIMD_GEMV_COLUMNS columns, or rows, not many more rows, or columns, and a short K. Its
  * kernel depends on the order of the larger operand: with AVX2 see of_few_columns and of_few_rows in registry.c, with
  * AVX-512 there is one for a transposed A (.dispatch_transposed_k). */

@@ -215,10 +215,7 @@ int pysimd_usable(const request *r, plan *p, PyObject *given, const npy_intp *sh
     return !r->c || pysimd_same_memory(out, p->c.array) || !pysimd_overlap(out, p->c.array);
 }
 
-pysimd_order pysimd_order_of(const operand *x)
-{
-    return x->cs == x->size ? PYSIMD_BY_ROWS : x->rs == x->size ? PYSIMD_BY_COLUMNS : PYSIMD_BY_NEITHER;
-}
+pysimd_order pysimd_order_of(const operand *x) { return pysimd_order_by(x->rs, x->cs, x->size); }
 
 /* The distance of rows, if those of product after product along batch dimension d are at equal distances; else 0. */
 static int64_t distance_of_rows(const plan *p, const operand *x, int d)
