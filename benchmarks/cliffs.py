@@ -11,7 +11,7 @@ In turn with NumPy, pysimd's threads run beside those of NumPy's OpenBLAS, which
 large product. With ``--apart`` a side is measured when the other's threads sleep, as in a program that multiplies by
 one of the two.
 
-With ``--control`` NumPy is on both sides: how far such ratios are from 1 is what a single one can say.
+With ``--control`` NumPy is on both sides: how far such ratios, each measured once, are from 1 is what one can say.
 
 ``python benchmarks/cliffs.py --out benchmarks/results/cliffs.json --plot benchmarks/results/cliffs.png``
 With ``--seconds 75 --resume`` the grid is measured in slices: each run adds cases, in a seeded random order.
@@ -389,7 +389,7 @@ def main() -> None:
             break
         if case not in known:
             rows.append(measure(case))
-    if time.monotonic() - start < options.seconds:
+    if not options.control and time.monotonic() - start < options.seconds:
         rows = settled(rows, measure)
     rows.sort(key=lambda row: (TYPES.index(row["types"]), LAYOUTS.index(row["layout"])))
     found = summary(rows)
