@@ -21,6 +21,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import cliffs
@@ -139,6 +140,7 @@ def main() -> None:
         sys.exit("OPENBLAS_CORETYPE is set: NumPy may run another machine's kernels; unset it")
     if options.threads:
         cliffs.limit_threads(options.threads)
+    measure = partial(cliffs.measured, threads=options.threads, alone=options.apart)
     start, rows, found_reads = time.monotonic(), [], reads()
     record.progress(found_reads)
     offered = {kernel.types for kernel in pysimd.kernels("cpu")}
@@ -153,9 +155,9 @@ def main() -> None:
         if time.monotonic() - start > options.seconds:
             break
         if case not in known:
-            rows.append(cliffs.measured(case, options.threads, options.apart))
+            rows.append(measure(case))
     if time.monotonic() - start < options.seconds:
-        rows = cliffs.settled(rows, options.threads, options.apart)
+        rows = cliffs.settled(rows, measure)
     record.progress(f"{len(rows)} of {len(todo)} cases in {time.monotonic() - start:.0f} s")
     found = summary(rows, set(extreme))
     show(found)

@@ -115,7 +115,7 @@ typedef struct {
     const pysimd_product *product;
     pysimd_sizes size, packed; /* bytes of elements, in the arrays and in panels */
     int64_t batch;
-    int a_in_place, transposes_a;
+    int a_in_place, k_major_a;
     int64_t kc, k_blocks;           /* columns of A in a block; blocks of K */
     int64_t panels, panel_bytes;    /* micro-panels of B: number in n columns, bytes of one of kc rows */
     int64_t block_panels, block_ks; /* what a block of B holds: micro-panels, blocks of k */
@@ -152,24 +152,23 @@ static int reads_a_in_place(const pysimd_kernel *kernel, const pysimd_product *q
     return panels <= FEW_PANELS || (panels <= SOME && !aliases(q->rs_a * pysimd_element_sizes[kernel->types].a));
 }
 
-/* Whether A, stored by columns, is transposed some columns at a time. Otherwise 16-bit values are widened as columns a
- * block apart, which a kernel reads from few sets of L1: 403 x 264 x 1880 and 472 x 1377 x 342 float16 took 0.66 and
- * 0.79 times as long transposed, but 47 x 1739 x 22 and 2517 x 513 x 8 1.2 and 1.5 times, columns of up to 320 values
- * 1.0 to 1.16 times, 1.03 in the mean of 90 shapes, and 64 x 4096 x 64 2.4 times (Zen 5). Wider values are transposed
- * in any case, all columns of some rows at a time as fast (862 x 258 x 181 float 0.9 times) unless the columns are in
- * few sets: 512 x 512 x 512 double took 0.8 to 0.97 times as long so. Micro-panels of A's columns, packed by AVX-512,
- * took 1.03 to 1.1 times as long as rows for 384 x 384 x 384 and 512 x 512 x 512 (Ice Lake). */
-static int transposes_a(const pysimd_kernel *kernel, const pysimd_product *q, int64_t panels)
+/* Whether the micro-panels of A, stored by columns, are K-major. Else 16-bit values are widened as columns a block
+ * apart. Of more than 320 rows a kernel reads them from few sets of L1: 403 x 264 x 1880 float16 took 0.85 times as
+ * long K-major as transposed (Xeon), which took 0.66 times as long as columns (Zen 5). Where a block has so many columns
+ * that the lines of a micro-tile fill L1, each of many micro-panels of B reads them from L2: 97 x 512 x 512, 118 x 625 x
+ * 1205 and 67 x 2848 x 1636 bfloat16 and float16 took 0.83 to 0.95 times as long K-major, 64 x 4096 x 64 and 250 x 600 x
+ * 100 1.02 to 1.03 times (Zen 3). Wider values are transposed, unless the columns, or the rows that they become, are in
+ * few sets: 48 x 4096 x 48 float took 0.85 times as long K-major, 512 x 512 x 512 0.96 and double 0.97 times (Zen 3;
+ * Xeon 0.92 and 0.84), but 60 x 4000 x 60 1.04 times (Zen 3). */
+static int k_major_a(const pysimd_kernel *kernel, const pysimd_product *q, int64_t panels, int64_t kc)
 {
-#ifdef __SSE2__
-    enum { SHORT_COLUMNS = 320 };
+    enum { MANY_ROWS = 320, MANY_PANELS = 8 };
     if (q->rs_a != 1 || q->cs_a == 1 || kernel->k_group > 1) return 0;
-    if (kernel->panel == WIDE) return panels > 1 && q->m > SHORT_COLUMNS;
-    return aliases(q->cs_a * pysimd_element_sizes[kernel->types].a);
-#else /* without vectors of 16 bytes a transposition is a loop over elements */
-    (void)kernel, (void)q, (void)panels;
-    return 0;
-#endif
+    if (kernel->panel != WIDE) {
+        const int64_t size = pysimd_element_sizes[kernel->types].a;
+        return aliases(q->cs_a * size) || aliases(kc * size);
+    }
+    return panels > 1 && (q->m > MANY_ROWS || (panels >= MANY_PANELS && kc * CACHE_LINE >= pysimd_caches().l1));
 }
 
 /* Bytes of blocks of B that threads read at the same time. Tile registers read each panel once for 32 rows: from L2. */
@@ -191,16 +190,17 @@ static int64_t panels_across(int64_t panels, int64_t panel_bytes)
     return l2 < 1 << 20 ? panels : most(l2 / 4 / panel_bytes, 1);
 }
 
-/* Whether the time of a product is that of writing a C of many pages, whose rows are short: the hardware's prefetch ends
- * with a page. 877,000 x 7 x 56 int8 took 230 microseconds for each 7000 rows and takes 144 (Xeon), 30,000 x 20 x 100
- * bfloat16, whose C has 12 MB, 0.80 milliseconds and 0.92. */
+/* Whether the time of a product is that of writing a C larger than L2, whose rows are short: the hardware's prefetch
+ * ends with a page. 877,000 x 7 x 56 int8 took 230 microseconds for each 7000 rows and takes 144 (Xeon), 4031 x 2 x 359
+ * and 4000 x 3 x 300 float16 took 0.64 and 0.69 times as long, 3000 x 30 x 300 0.86 times (Zen 3), on the Xeon, whose L2
+ * is four times as large, 0.97 to 1.03 times; with rows of up to 48 KiB up to 1.07 times (Zen 3). */
 static int prefetches_c(const plan *p)
 {
-    enum { SHALLOW = 64, MOST_BYTES = 16 << 10, MANY = 16 };
+    enum { SHALLOW = 64, MOST_BYTES = 16 << 10 };
     const pysimd_product *q = p->product;
     const int64_t row = q->n * p->size.c;
     if (q->k > SHALLOW || q->rs_c != q->n || p->kernel->mr * row > MOST_BYTES || p->panels > p->block_panels) return 0;
-    return (double)q->m * (double)row > MANY * (double)pysimd_caches().l2;
+    return (double)q->m * (double)row > (double)pysimd_caches().l2;
 }
 
 static plan plan_of(const pysimd_kernel *kernel, const pysimd_product *product)
@@ -223,7 +223,7 @@ static plan plan_of(const pysimd_kernel *kernel, const pysimd_product *product)
     p.blocks = quotient(p.panels, p.block_panels) * quotient(p.k_blocks, p.block_ks);
 
     p.a_in_place = reads_a_in_place(kernel, product, p.panels, p.k_blocks);
-    p.transposes_a = transposes_a(kernel, product, p.panels);
+    p.k_major_a = !p.a_in_place && k_major_a(kernel, product, p.panels, p.kc);
     p.mc = most(pysimd_caches().l2 / 3 / (p.kc * p.packed.a) / kernel->mr * kernel->mr, kernel->mr);
     if (p.a_in_place && p.panels == 1 && p.k_blocks > 1) p.mc = kernel->mr; /* whole rows of A in one stream */
     p.mc = most(p.mc, multiple(product->m / MOST_ROW_ITEMS + 1, kernel->mr));
@@ -318,17 +318,6 @@ static k_block k_block_of(const plan *p, int64_t index)
 
 /* --- packed blocks --- */
 
-/* `columns` columns of B as micro-panels of widened values. */
-static void widen_panels(const plan *p, int64_t k, int64_t columns, const char *b, char *to)
-{
-    const pysimd_product *q = p->product;
-    const int64_t nr = p->kernel->nr;
-    for (int64_t j = 0; j < columns; j += nr, to += p->panel_bytes) {
-        const pysimd_operand panel = {1, k, least(nr, columns - j), b + j * q->cs_b * p->size.b, 0, q->rs_b, q->cs_b};
-        pysimd_stage_b(p->kernel, &panel, to);
-    }
-}
-
 /* A block of B, of each of `products` products, and the items in which it is packed and multiplied. Items are counted
  * product by product. */
 typedef struct {
@@ -404,10 +393,7 @@ static void pack_item(worker *w, const block *x, int64_t item)
     const pysimd_matrices of = pysimd_matrices_at(q, p->size, x->first + product);
     const char *b = of.b + (k.first * q->rs_b + column * q->cs_b) * p->size.b;
     char *to = x->b + product * p->b_bytes + (i * x->panels + first) * p->panel_bytes;
-    if (p->kernel->panel == WIDE)
-        widen_panels(p, k.count, columns, b, to);
-    else
-        pysimd_pack_panels(p->kernel, k.count, columns, b, q->rs_b, q->cs_b, to, p->panel_bytes);
+    pysimd_stage_panels(p->kernel, k.count, columns, b, q->rs_b, q->cs_b, to, p->panel_bytes);
 }
 
 /* A row of micro-tiles, of which each is computed by itself and then added to a scaled C, from c on. */
@@ -453,6 +439,7 @@ static void micro_tiles(const plan *p, int64_t rows, const pysimd_staged *a, int
         for (int64_t t = 0, i = 0, down; t < tiles.count; t += down, i += down * s.m) {
             down = tall ? most((rows - i) / mr, 1) : 1;
             s.m = part_of(&tiles, t, rows - i);
+            if (p->k_major_a) s.rs_a = 1, s.cs_a = s.m;
             s.a = (const char *)a->data + i * a->rs * p->packed.a;
             if (p->prefetches_c && i + 3 * s.m <= rows) /* after the next ones */
                 prefetch(c + (i + 2 * s.m) * rs_c * p->size.c, s.m * rs_c * p->size.c);
@@ -499,7 +486,10 @@ static void multiply_item(worker *w, const block *x, int64_t item)
             pysimd_staged of_a = {.data = a, .rs = q->rs_a, .cs = q->cs_a * p->kernel->k_group};
             if (!p->a_in_place) {
                 const pysimd_operand from = {1, rows, k.count, a, 0, q->rs_a, q->cs_a};
-                of_a = (p->transposes_a ? pysimd_stage_columns_of_a : pysimd_stage_a)(p->kernel, &from, w->a);
+                if (p->k_major_a)
+                    pysimd_stage_tiles_of_a(p->kernel, &from, w->a), of_a = (pysimd_staged){w->a, 0, k.count, 1};
+                else
+                    of_a = pysimd_stage_a(p->kernel, &from, w->a);
             }
             micro_tiles(p, rows, &of_a, columns, b, c, k, &before, last);
         }

@@ -12,6 +12,8 @@
 #include "transpose.h"
 #include "widen.h"
 
+#include "../templates/kernel.h"
+
 int64_t pysimd_staged_bytes_a(const pysimd_kernel *kernel, int64_t m, int64_t k)
 {
     return pysimd_panel_of_a(kernel, m, k).bytes;
@@ -43,16 +45,21 @@ void pysimd_make_dense(const pysimd_operand *x, int size, char *to)
 /* All products, widened, element (i, j) of product q at to + (q*rows + i)*cols + j. */
 static void widen(const pysimd_kernel *kernel, int operand, const pysimd_operand *x, char *to)
 {
+    enum { LONG = 16 };
     const int64_t each = x->rows * x->cols, all = x->count * each;
     const pysimd_sizes narrow = pysimd_element_sizes[kernel->types];
     const int size = operand ? narrow.b : narrow.a; /* half of the widened size */
-    const char *from = x->from;
-    if (!is_dense(x)) { /* made dense in the upper half of `to` */
-        char *dense = to + all * size;
-        pysimd_make_dense(x, size, dense);
-        from = dense;
+    pysimd_widen_fn *const widen_values = pysimd_widening(kernel, operand);
+    if (is_dense(x)) {
+        widen_values(all, x->from, to);
+    } else if (x->cs == 1 && x->cols >= LONG) {
+        for (int64_t q = 0; q < x->count; q++)
+            for (int64_t i = 0; i < x->rows; i++, to += 2 * x->cols * size)
+                widen_values(x->cols, x->from + (q * x->bs + i * x->rs) * size, to);
+    } else { /* made dense in the upper half of `to` */
+        pysimd_make_dense(x, size, to + all * size);
+        widen_values(all, to + all * size, to);
     }
-    pysimd_widening(kernel, operand)(all, from, to);
 }
 
 pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *a, char *to)
@@ -93,36 +100,54 @@ pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *
     return (pysimd_staged){to, bs, shape.rs, shape.cs};
 }
 
-/* Some columns of A at a time, of all its rows, are transposed: A is read in long pieces, and no cache holds a line of
- * every column until the next rows are taken. Values that are widened before are those of so many rows that they stay
- * in L1. */
-pysimd_staged pysimd_stage_columns_of_a(const pysimd_kernel *kernel, const pysimd_operand *a, char *to)
+/* `bytes` adjacent bytes of each of `columns` columns, one after the other, in WORDS words, a constant, of which the
+ * last overlaps the one before it. */
+INLINE void copy_pieces(const int WORDS, int64_t columns, int64_t bytes, const char *from, int64_t step, char *to)
 {
-    enum {
-        COLUMNS_AT_A_TIME = 16,
-        WIDENED_ROWS = 256,
-        APART = WIDENED_ROWS + 16, /* from one widened column to the next: not in the same sets of L1 */
-    };
+    enum { WORD = 16 };
+    for (int64_t p = 0; p < columns; p++, from += step, to += bytes) {
+        UNROLL for (int i = 0; i < WORDS - 1; i++) memcpy(to + i * WORD, from + i * WORD, WORD);
+        memcpy(to + bytes - WORD, from + bytes - WORD, WORD);
+    }
+}
+
+static void copy_columns(int64_t columns, int64_t bytes, const char *from, int64_t step, char *to)
+{
+    switch ((bytes + 15) / 16) {
+#define CASE(WORDS) case WORDS: copy_pieces(WORDS, columns, bytes, from, step, to); break;
+        CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
+#undef CASE
+        default:
+            for (int64_t p = 0; p < columns; p++) memcpy(to + p * bytes, from + p * step, (size_t)bytes);
+    }
+}
+
+void pysimd_stage_tiles_of_a(const pysimd_kernel *kernel, const pysimd_operand *a, char *to)
+{
+    enum { COLUMNS_AT_A_TIME = 8, WIDENED_ROWS = 256 };
     const int size = pysimd_element_sizes[kernel->types].a, packed = pysimd_sizes_in_kernel(kernel).a;
-    const int wider = kernel->panel == WIDE;
-    pysimd_widen_fn *const widen_column = wider ? pysimd_widening(kernel, 0) : NULL;
-    if (a->cols < COLUMNS_AT_A_TIME) return pysimd_stage_a(kernel, a, to);
-    _Alignas(64) char wide[COLUMNS_AT_A_TIME * APART * sizeof(float)];
-    for (int64_t i = 0, rows; i < a->rows; i += rows) {
-        rows = wider ? least(a->rows - i, WIDENED_ROWS) : a->rows;
-        for (int64_t p = 0; p < a->cols; p += COLUMNS_AT_A_TIME) {
-            p = least(p, a->cols - COLUMNS_AT_A_TIME); /* the last ones overlap those before */
-            const char *from = a->from + (i + p * a->cs) * size;
-            int64_t cs = a->cs;
-            if (wider) {
-                for (int q = 0; q < COLUMNS_AT_A_TIME; q++)
-                    widen_column(rows, from + q * cs * size, wide + q * APART * packed);
-                from = wide, cs = APART;
+    pysimd_widen_fn *const widen_column = kernel->panel == WIDE ? pysimd_widening(kernel, 0) : NULL;
+    _Alignas(64) char wide[COLUMNS_AT_A_TIME * WIDENED_ROWS * sizeof(float)];
+    const split tiles = rows_of_tiles(kernel, a->rows);
+    const int64_t together = widen_column ? WIDENED_ROWS / kernel->mr : tiles.count;
+    for (int64_t t0 = 0, i0 = 0, t1, i1; t0 < tiles.count; t0 = t1, i0 = i1) {
+        t1 = least(t0 + together, tiles.count), i1 = i0;
+        for (int64_t t = t0; t < t1; t++) i1 += part_of(&tiles, t, a->rows - i1);
+        for (int64_t p = 0, columns; p < a->cols; p += columns) {
+            columns = least(a->cols - p, COLUMNS_AT_A_TIME);
+            const char *from = a->from + (i0 + p * a->cs) * size;
+            int64_t step = a->cs * size;
+            if (widen_column) {
+                for (int64_t q = 0; q < columns; q++)
+                    widen_column(i1 - i0, from + q * step, wide + q * WIDENED_ROWS * packed);
+                from = wide, step = WIDENED_ROWS * packed;
             }
-            pysimd_copy_matrix(rows, COLUMNS_AT_A_TIME, packed, from, 1, cs, to + (i * a->cols + p) * packed, a->cols);
+            for (int64_t t = t0, i = i0, m; t < t1; t++, i += m) {
+                m = part_of(&tiles, t, a->rows - i);
+                copy_columns(columns, m * packed, from + (i - i0) * packed, step, to + (i * a->cols + p * m) * packed);
+            }
         }
     }
-    return (pysimd_staged){to, a->rows * a->cols, a->cols, 1};
 }
 
 /* Whether B's panels were made by AVX2, all products in one call: int8 that is interleaved in pairs of k, and floats
@@ -169,4 +194,24 @@ pysimd_staged pysimd_stage_b(const pysimd_kernel *kernel, const pysimd_operand *
     for (int64_t q = 0; q < b->count; q++)
         pysimd_pack_b(kernel, k, n, b->from + q * b->bs * size, b->rs, b->cs, to + q * shape.bytes);
     return (pysimd_staged){to, bs, shape.rs, 1};
+}
+
+void pysimd_stage_panels(const pysimd_kernel *kernel, int64_t k, int64_t n, const char *b, int64_t rs, int64_t cs,
+                         char *to, int64_t panel_bytes)
+{
+    const int size = pysimd_element_sizes[kernel->types].b, nr = kernel->nr;
+    if (kernel->panel != WIDE) {
+        pysimd_pack_panels(kernel, k, n, b, rs, cs, to, panel_bytes);
+        return;
+    }
+    int64_t j = 0;
+    pysimd_widen_panels_fn *const widen_panels = cs == 1 ? pysimd_widening_panels(kernel) : NULL;
+    if (widen_panels) {
+        widen_panels(k, nr, n / nr, b, rs * size, to, panel_bytes);
+        j = n / nr * nr;
+    }
+    for (; j < n; j += nr) {
+        const pysimd_operand panel = {1, k, least(nr, n - j), b + j * cs * size, 0, rs, cs};
+        pysimd_stage_b(kernel, &panel, to + j / nr * panel_bytes);
+    }
 }

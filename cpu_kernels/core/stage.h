@@ -26,9 +26,14 @@ int64_t pysimd_staged_bytes_b(const pysimd_kernel *kernel, int64_t k, int64_t n)
 
 pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *a, char *to);
 
-/* One A stored by columns as a dense matrix by rows, for kernels without groups of k. */
-pysimd_staged pysimd_stage_columns_of_a(const pysimd_kernel *kernel, const pysimd_operand *a, char *to);
+/* One A stored by columns as one K-major micro-panel after the other, each of a tile's rows (rows_of_tiles): that from
+ * row i on begins i * cols elements from `to`. For kernels without groups of k. */
+void pysimd_stage_tiles_of_a(const pysimd_kernel *kernel, const pysimd_operand *a, char *to);
 
 pysimd_staged pysimd_stage_b(const pysimd_kernel *kernel, const pysimd_operand *b, char *to);
+
+/* One B as micro-panels of nr columns, panel_bytes apart; the last may have fewer columns. */
+void pysimd_stage_panels(const pysimd_kernel *kernel, int64_t k, int64_t n, const char *b, int64_t rs, int64_t cs,
+                         char *to, int64_t panel_bytes);
 
 #endif

@@ -6,8 +6,8 @@
  * its accumulators are in memory, in L1 or L2, in between. The terms are added in the same order as by one tile
  * (PYSIMD_CHAIN; integers are just added), and K is divided in the same blocks as in gemm.c, so the bits are the same.
  *
- *   in place   few tiles of rows, and B as the kernel reads it: STRIP_K rows of B are read side by side, from left to
- *              right; more of them where they are short, or the kernel is one for few rows.
+ *   in place   few rows, and B as the kernel reads it: STRIP_K rows of B are read side by side, from left to right;
+ *              more of them where they are short, or the kernel is one for few rows.
  *   in pieces  else a piece of B is packed, or widened, into L2, and multiplied at once. The columns of a transposed B
  *              are read in longer pieces, of fewer of them.
  *
@@ -23,8 +23,7 @@
  * and the product 6 to 7: in place with 16 rows side by side, which fall in the same sets, 1.3 times as long; pieces of
  * short rows, so that accumulators or B stay in L1, 1.1 to 1.4 times (the longer the rows that are read, the better);
  * software prefetch of the next piece, or further ahead in the same rows, into L1 or L2, a line in each step or all at
- * once, 1.0 to 1.3 times; a tile that packs B while it multiplies its first rows by it, 1.0 times; four rows of B
- * copied together, 0.9 times where B is packed (not done here: pack.c copies row by row).
+ * once, 1.0 to 1.3 times; a tile that packs B while it multiplies its first rows by it, 1.0 times.
  */
 #include "strips.h"
 
@@ -42,7 +41,6 @@
 
 enum {
     CACHE_LINE = 64,
-    ROWS_IN_PLACE = 3,     /* tiles of rows of C; with more of them B is packed in pieces */
     MOST_TILES = 4,        /* the same of any product here, */
     MOST_ROWS = 60,        /* or rows, of floats whose B lies by rows */
     LEAST_BYTES = 256,     /* a row of C, */
@@ -53,7 +51,7 @@ enum {
     FEW_K = 64,            /* and by kernels for few rows */
     STRIP_TILES = 64,      /* of C, in a call of the kernel */
     STRIP_BYTES = 16 << 10, /* a row of accumulators */
-    PIECE_K = 32,          /* rows of a piece */
+    PIECE_K = 64,          /* rows of a piece */
     PIECE_BYTES = 16 << 10, /* a row of a piece */
     COLUMNS_K = 256,       /* rows of a piece of a transposed B */
     COLUMNS_PANELS = 8,    /* and micro-panels of it */
@@ -154,6 +152,19 @@ int pysimd_strips_take_few(const pysimd_kernel *kernel, const pysimd_product *q)
     return (kernel->dispatch_few_rows || pysimd_takes_few_columns(kernel, q->m, q->n, q->k)) && exchanges(kernel, q);
 }
 
+/* Whether the kernel reads B where it lies. A tile then loads and stores its accumulators for every eight terms, and in
+ * a piece for every 64: with three tiles of rows 16 x 1024 x 1024 and 16 x 4096 x 4096 float took 1.26 and 1.1 times as
+ * long in place (Zen 3), 42 x 300 x 300 float and 40 x 1000 x 1000 double 1.25 and 1.22 times (Xeon); with two of them
+ * 12 x 1024 x 1024 1.16 times, 28 x 500 x 500 double 1.11, but from beyond L3 0.87 to 0.94 times (12 x 2000 x 3000,
+ * 28 x 4096 x 4096 double); with up to four thirds of a tile's rows as long (18 x 1000 x 1000, Xeon), or 0.9 times
+ * (8 x 4096 x 4096, Zen 3). */
+static int reads_in_place(const job *j)
+{
+    const int64_t mr = j->kernel->mr;
+    if (!pysimd_reads_b(j->kernel, j->rs_b, j->cs_b) || j->m > 2 * mr) return 0;
+    return 3 * j->m <= 4 * mr || (double)j->k * (double)j->n * j->size.b > 0.5 * (double)pysimd_caches().l3;
+}
+
 /* Rows of B that are read side by side in place: of short ones so many that the accumulators are not loaded and stored
  * more often than B is. 12 x 1282 x 65 float took 0.65 times as long as with eight. A kernel for few rows keeps its
  * accumulators in registers down 64 rows: 32 and 128 took 0.95 to 1.1 times as long (Xeon). */
@@ -179,7 +190,7 @@ static job job_of(const pysimd_kernel *given, const pysimd_product *q, int threa
     const int by_rows = j.cs_b == 1;
     j.chains = !of_integers(kernel);
     j.rows = equal_parts(j.m, kernel->mr, 1);
-    j.in_place = pysimd_reads_b(kernel, j.rs_b, j.cs_b) && j.m <= ROWS_IN_PLACE * kernel->mr;
+    j.in_place = reads_in_place(&j);
     j.a_in_place = pysimd_reads_a(kernel, j.k, j.rs_a, j.cs_a) && kernel->k_group == 1;
     j.depth = j.in_place ? rows_in_place(&j) : by_rows ? PIECE_K : COLUMNS_K;
     const int64_t longest = j.in_place ? STRIP_BYTES / j.size.c / nr
@@ -222,17 +233,8 @@ static piece piece_of(const job *j, const char *b, int64_t count, int64_t column
             widen(columns, b + p * j->rs_b * j->size.b, to + p * rs * j->packed.b);
         return (piece){to, nr, rs, 0};
     }
-    const piece found = {to, j->panel_bytes / j->packed.b, nr * kernel->k_group, 1};
-    if (kernel->panel != WIDE) {
-        pysimd_pack_panels(j->of_b, count, columns, b, j->rs_b, j->cs_b, to, j->panel_bytes);
-        return found;
-    }
-    for (int64_t c = 0; c < columns; c += nr, to += j->panel_bytes) {
-        const char *const first = b + c * j->cs_b * j->size.b;
-        const pysimd_operand panel = {1, count, least(nr, columns - c), first, 0, j->rs_b, j->cs_b};
-        pysimd_stage_b(kernel, &panel, to);
-    }
-    return found;
+    pysimd_stage_panels(j->of_b, count, columns, b, j->rs_b, j->cs_b, to, j->panel_bytes);
+    return (piece){to, j->panel_bytes / j->packed.b, nr * kernel->k_group, 1};
 }
 
 /* What the kernel would subtract for an offset that B does not have: the int32 behind the last group of each row. */

@@ -87,3 +87,16 @@ pysimd_widen_fn *pysimd_widening(const pysimd_kernel *kernel, int operand)
 #endif
     return plain[kernel->types][operand];
 }
+
+pysimd_widen_panels_fn *pysimd_widening_panels(const pysimd_kernel *kernel)
+{
+#ifdef __x86_64__
+    if (kernel->types != BF16F32 && kernel->types != F16F32) return NULL;
+    const int bf16 = kernel->types == BF16F32;
+    if (kernel->target >= AVX512 && kernel->nr % 16 == 0)
+        return bf16 ? avx512_widen_panels_bf16 : avx512_widen_panels_f16;
+    if (kernel->target == AVX2 && kernel->nr % 8 == 0) return bf16 ? avx2_widen_panels_bf16 : avx2_widen_panels_f16;
+#endif
+    (void)kernel;
+    return NULL;
+}

@@ -27,3 +27,20 @@ INLINE __m512 f16(__m256i v) { return _mm512_cvtph_ps(v); }
     }
 WIDEN(bf16)
 WIDEN(f16)
+
+/* Some rows of a micro-panel together: they come from memory at the same time. */
+#define WIDEN_PANELS(NAME)                                                                                             \
+    void avx512_widen_panels_##NAME(int64_t k, int64_t nr, int64_t panels, const char *b, int64_t row, char *to,       \
+                                    int64_t panel_bytes)                                                               \
+    {                                                                                                                  \
+        enum { ROWS = 4 };                                                                                             \
+        for (int64_t p = 0; p < k; p += ROWS, b += ROWS * row, to += ROWS * nr * 4)                                    \
+            for (int64_t q = 0; q < panels; q++)                                                                       \
+                for (int64_t i = 0; i < ROWS && p + i < k; i++)                                                        \
+                    for (int64_t j = 0; j < nr; j += 16)                                                               \
+                        _mm512_storeu_ps((float *)(to + q * panel_bytes + (i * nr + j) * 4),                           \
+                                         NAME(_mm256_loadu_si256((const __m256i *)(b + i * row + (q * nr + j) * 2)))); \
+    }
+
+WIDEN_PANELS(bf16)
+WIDEN_PANELS(f16)

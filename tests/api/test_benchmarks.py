@@ -1,5 +1,7 @@
 """The scripts of benchmarks/: they start without a GPU, and the pages show what is recorded."""
 
+import collections
+import dataclasses
 import importlib.util
 import itertools
 import json
@@ -201,6 +203,32 @@ def test_slower_cases_are_measured_again_and_the_median_counts(scripts):
     found = cliffs.settled([row(8.0, 4.0), row(2.0, 4.0)], lambda _: next(later))
     assert found == [{**row(5.0, 5.0), "ratios": [0.5, 0.75, 1.0, 1.2, 2.0]}, row(2.0, 4.0)]
     assert cliffs.settled([{**row(2.0, 1.0), "ratios": [0.5]}], None)[0]["ratio"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("script", "options"),
+    [("cliffs", ["--quick", "--shapes", "1", "--types", "f32"]), ("shapes_cpu", ["--count", "4", "--apart"])],
+)
+def test_a_comparison_from_its_command_line_to_its_record(scripts, monkeypatch, tmp_path, script, options):
+    """All but the measurement: a fake says that pysimd is slower, and is asked for every case five times."""
+    module, asked, out = scripts(script), collections.Counter(), tmp_path / "out.json"
+    cliffs = scripts("cliffs")
+
+    def measured(case, threads=None, alone=False, control=False):
+        assert (alone, control) == ("--apart" in options, False)
+        asked[case] += 1
+        times = {"products": 10, "pysimd_us": 4.0, "numpy_us": 3.0, "ratio": 0.75}
+        return {**dataclasses.asdict(case), **times}
+
+    monkeypatch.setattr(cliffs, "measured", measured)
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
+    monkeypatch.setattr("sys.argv", [script, *options, "--out", str(out)])
+    module.main()
+    document = json.loads(out.read_text())
+    assert set(asked.values()) == {5}
+    assert len(asked) == len(document["rows"]) > 4
+    assert all(row["ratios"] == [0.75] * 5 for row in document["rows"])
+    assert document["summary"]
 
 
 def test_a_side_alone_is_sampled_when_other_threads_sleep(scripts, monkeypatch):
