@@ -17,6 +17,9 @@ void avx512_pair_words(int64_t k, int64_t n, const char *b, int64_t row, char *t
  * holds rows 2g and 2g + 1 of column j of product q, and zero for a row that is not there. */
 void avx2_pair_bytes(int64_t count, int64_t k, int64_t n, const char *b, int64_t bs, int64_t row, char *to);
 
+/* The same of uint8 rows of one product. */
+void avx2_pair_unsigned_bytes(int64_t k, int64_t n, const char *b, int64_t row, char *to);
+
 pysimd_interleave_fn avx512_interleave_words;        /* two values of 16 bits */
 pysimd_interleave_fn avx512_interleave_bytes;        /* four bytes */
 pysimd_interleave_fn avx512_interleave_offset_bytes; /* and 128 is added to each */

@@ -215,3 +215,22 @@ void pysimd_stage_panels(const pysimd_kernel *kernel, int64_t k, int64_t n, cons
         pysimd_stage_b(kernel, &panel, to + j / nr * panel_bytes);
     }
 }
+
+void pysimd_stage_unsigned_panels(int nr, int64_t k, int64_t n, const char *b, int64_t rs, char *to,
+                                  int64_t panel_bytes)
+{
+    for (int64_t j = 0; j < n; j += nr, to += panel_bytes) {
+        const int64_t columns = least(nr, n - j);
+#ifdef __x86_64__
+        if (columns >= 8 && pysimd_has(AVX2)) {
+            avx2_pair_unsigned_bytes(k, columns, b + j, rs, to);
+            continue;
+        }
+#endif
+        int16_t *pairs = (int16_t *)to;
+        if (k % 2) memset(pairs + (k - 1) * columns, 0, (size_t)(2 * columns) * sizeof *pairs);
+        for (int64_t p = 0; p < k; p++)
+            for (int64_t c = 0; c < columns; c++)
+                pairs[(p / 2 * columns + c) * 2 + p % 2] = (uint8_t)b[p * rs + j + c];
+    }
+}

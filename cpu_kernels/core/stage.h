@@ -36,4 +36,8 @@ pysimd_staged pysimd_stage_b(const pysimd_kernel *kernel, const pysimd_operand *
 void pysimd_stage_panels(const pysimd_kernel *kernel, int64_t k, int64_t n, const char *b, int64_t rs, int64_t cs,
                          char *to, int64_t panel_bytes);
 
+/* k rows of n adjacent uint8 as such micro-panels of pairs of int16. */
+void pysimd_stage_unsigned_panels(int nr, int64_t k, int64_t n, const char *b, int64_t rs, char *to,
+                                  int64_t panel_bytes);
+
 #endif

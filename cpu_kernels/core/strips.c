@@ -84,13 +84,13 @@ static int64_t apart(int64_t columns, int64_t size)
 }
 
 /* The kernel that computes C^T = B^T A^T; NULL if there is none. Operands of one type can be exchanged: the panels of A
- * and B then hold each other's values. Of uint8 by int8 it is that of int8 whose B is offset by 128 to uint8: A^T needs
- * no offset, and no row a correction. */
+ * and B then hold each other's values. Of uint8 by int8 it is that of int8 which multiplies int16, or whose B is offset
+ * by 128 to uint8: A^T needs no offset, and no row a correction. */
 static const pysimd_kernel *exchanged(const pysimd_kernel *kernel)
 {
     if (kernel->types != U8I8I32) return kernel;
     for (const pysimd_kernel *x = pysimd_kernels; x < pysimd_kernels + pysimd_kernel_count; x++)
-        if (x->types == I8I32 && x->target == kernel->target && x->panel == OFFSET && kernel->panel == PLAIN &&
+        if (x->types == I8I32 && x->target == kernel->target && x->panel == (kernel->panel == PLAIN ? OFFSET : WIDE) &&
             x->k_group == kernel->k_group && x->nr == kernel->nr && x->mr == kernel->mr)
             return x;
     return NULL;
@@ -228,12 +228,15 @@ static piece piece_of(const job *j, const char *b, int64_t count, int64_t column
     if (j->in_place) return (piece){b, nr, j->rs_b, 0};
     if (kernel->panel == WIDE && kernel->k_group == 1 && j->cs_b == 1) {
         const int64_t rs = apart(columns, j->packed.b);
-        pysimd_widen_fn *widen = pysimd_widening(kernel, 1);
+        pysimd_widen_fn *widen = pysimd_widening(j->of_b, !j->exchanged);
         for (int64_t p = 0; p < count; p++)
             widen(columns, b + p * j->rs_b * j->size.b, to + p * rs * j->packed.b);
         return (piece){to, nr, rs, 0};
     }
-    pysimd_stage_panels(j->of_b, count, columns, b, j->rs_b, j->cs_b, to, j->panel_bytes);
+    if (j->of_b != kernel && kernel->panel == WIDE)
+        pysimd_stage_unsigned_panels(nr, count, columns, b, j->rs_b, to, j->panel_bytes);
+    else
+        pysimd_stage_panels(j->of_b, count, columns, b, j->rs_b, j->cs_b, to, j->panel_bytes);
     return (piece){to, j->panel_bytes / j->packed.b, nr * kernel->k_group, 1};
 }
 
@@ -254,7 +257,7 @@ static void add_terms(const job *j, const char *a, const char *b, int64_t count,
     const pysimd_operand of_a = {1, j->m, count, a, 0, j->rs_a, j->cs_a};
     pysimd_staged x = {a, 0, j->rs_a, j->cs_a};
     if (!j->a_in_place) x = pysimd_stage_a(kernel, &of_a, memory);
-    if (j->of_b != kernel) clear_corrections(j, count, &x, memory);
+    if (kernel->panel == OFFSET && j->of_b != kernel) clear_corrections(j, count, &x, memory);
     const piece y = piece_of(j, b, count, columns, memory + j->a_bytes);
     pysimd_call s = {.k = quotient(count, kernel->k_group), .rs_a = x.rs, .cs_a = x.cs, .bs_b = y.bs, .rs_b = y.rs,
                      .bs_c = nr, .rs_c = j->rs_sums, .flags = first ? PYSIMD_ZERO : j->chains ? PYSIMD_CHAIN : 0};
