@@ -6,8 +6,8 @@
  * its accumulators are in memory, in L1 or L2, in between. The terms are added in the same order as by one tile
  * (PYSIMD_CHAIN; integers are just added), and K is divided in the same blocks as in gemm.c, so the bits are the same.
  *
- *   in place   few rows, and B as the kernel reads it: STRIP_K rows of B are read side by side, from left to right;
- *              more of them where they are short, or the kernel is one for few rows.
+ *   in place   few rows, and B as the kernel reads it: eight or sixteen rows of B are read side by side, from left to
+ *              right; more of them where they are short, or the kernel is one for few rows.
  *   in pieces  else a piece of B is packed, or widened, into L2, and multiplied at once. The columns of a transposed B
  *              are read in longer pieces, of fewer of them.
  *
@@ -41,12 +41,13 @@
 
 enum {
     CACHE_LINE = 64,
-    MOST_TILES = 4,        /* the same of any product here, */
+    MOST_TILES = 4,        /* tiles of rows of C, */
     MOST_ROWS = 60,        /* or rows, of floats whose B lies by rows */
     LEAST_BYTES = 256,     /* a row of C, */
     LEAST_COLUMNS = 2,     /* and its tiles */
     LEAST_K = 64,          /* of products of few columns whose A is in L2 */
     STRIP_K = 8,           /* rows of B that are read side by side in place, */
+    PAGE = 4096,           /* twice as many if their distance is no multiple of this, */
     MOST_K = 256,          /* more of them where they are short, */
     FEW_K = 64,            /* and by kernels for few rows */
     STRIP_TILES = 64,      /* of C, in a call of the kernel */
@@ -124,17 +125,19 @@ static int has_shape(const pysimd_kernel *kernel, int64_t m, int64_t n, int by_r
     return has_rows(kernel, m, by_rows) && bytes >= LEAST_BYTES && n >= LEAST_COLUMNS * kernel->nr;
 }
 
-/* An A in L2 is packed as fast, but for doubles, of which a register holds half as many, and unless K is short:
- * 149 x 711 x 5 double took 0.35 times as long with operands exchanged, 404 x 79 x 13 0.7 times (Xeon), 500 x 70 x 8
- * float 1.1 times (Zen 3). Of floats that the registry has chosen for few columns, it has looked at the shape; bytes
- * that do not fill two tiles took 1.3 to 2 times as long (Zen 5). */
+/* An A in L2 is packed as fast, but for doubles, of which a register holds half as many, and floats of up to one tile
+ * of columns, and unless K is short: 149 x 711 x 5 double took 0.35 times as long with operands exchanged, 404 x 79 x
+ * 13 0.7 times, 64 x 150 x 20, 2000 x 200 x 20 and 800 x 300 x 30 float 0.64, 0.79 and 0.84, 2000 x 100 x 36 1.07 times
+ * (Xeon). Of floats that the registry has chosen for few columns, it has looked at the shape; bytes that do not fill
+ * two tiles took 1.3 to 2 times as long (Zen 5). */
 static int exchanges(const pysimd_kernel *kernel, const pysimd_product *q)
 {
     const int64_t size = pysimd_element_sizes[kernel->types].a;
     if (q->rs_a != 1 || q->cs_a == 1 || q->m <= q->n || !exchanged(kernel)) return 0;
     const int few = kernel->dispatch_few_rows || pysimd_takes_few_columns(kernel, q->m, q->n, q->k);
     if (few && size >= (int64_t)sizeof(float)) return has_rows(kernel, q->n, 1);
-    const int from_l2 = few || (size == sizeof(double) && q->k >= LEAST_K);
+    const int of_float = size == sizeof(double) || (size == sizeof(float) && q->n <= kernel->nr);
+    const int from_l2 = few || (of_float && q->k >= LEAST_K);
     if (!from_l2 && (double)q->m * (double)q->k * (double)size <= (double)pysimd_caches().l2) return 0;
     return has_shape(kernel, q->n, q->m, 1);
 }
@@ -165,14 +168,16 @@ static int reads_in_place(const job *j)
     return 3 * j->m <= 4 * mr || (double)j->k * (double)j->n * j->size.b > 0.5 * (double)pysimd_caches().l3;
 }
 
-/* Rows of B that are read side by side in place: of short ones so many that the accumulators are not loaded and stored
- * more often than B is. 12 x 1282 x 65 float took 0.65 times as long as with eight. A kernel for few rows keeps its
+/* Rows of B that are read side by side in place: sixteen, unless all are in the same sets of L1, and of short ones so
+ * many that the accumulators are not loaded and stored more often than B is. 12 x 300 x 1000 and 16 x 1000 x 1000 float
+ * and double took 0.80 to 0.88 times as long as with eight, 8 x 4096 x 4096 1.03 to 1.11, and 1.3 to 1.4 times with 32
+ * (Xeon); 12 x 1282 x 65 float with more 0.65 times. A kernel for few rows keeps its
  * accumulators in registers down 64 rows: 32 and 128 took 0.95 to 1.1 times as long (Xeon). */
 static int64_t rows_in_place(const job *j)
 {
     if (j->kernel->dispatch_few_rows) return FEW_K;
     const int64_t rows = STRIP_BYTES / (j->n * j->size.b) / STRIP_K * STRIP_K;
-    return most(STRIP_K, least(rows, MOST_K));
+    return most(j->rs_b * j->size.b % PAGE ? 2 * STRIP_K : STRIP_K, least(rows, MOST_K));
 }
 
 static job job_of(const pysimd_kernel *given, const pysimd_product *q, int threads)
