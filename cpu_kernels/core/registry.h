@@ -140,13 +140,15 @@ const pysimd_kernel *pysimd_of_batch(const pysimd_kernel *kernel, int64_t m, int
 /* Whether a kernel for few columns of a transposed A computes the product with the operands exchanged (strips.c). With
  * fewer terms, transposing C takes longer than it saves; of panels that are widened, as many as of float (354 x 33 x 8
  * float16 took 1.3 times as long), of bytes ten for each column: 2705 x 82 x 16 took 1.3 times as long, 1031 x 46 x 10
- * 2.4 times, 3126 x 115 x 9 0.66 times (Zen 5). Of float and double five from K = 64 on: 500 x 80 x 12 float took 0.65
- * times as long, 1000 x 100 x 8 double 0.88, but 2000 x 40 x 5 double 1.3 times (Xeon with AMX). */
+ * 2.4 times, 3126 x 115 x 9 0.66 times (Zen 5). Of float five from K = 64 on, of double eight: 500 x 80 x 12 float took
+ * 0.65 times as long, 1000 x 100 x 8 double 0.88, but 2000 x 40 x 5, 300 x 64 x 12 and 64 x 80 x 16 double 1.25 to 1.3
+ * times (Xeon with AMX). */
 static inline int pysimd_takes_few_columns(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k)
 {
-    enum { SOME_K = 64, TERMS_A_COLUMN = 5 };
+    enum { SOME_K = 64, TERMS_OF_FLOAT = 5, TERMS_OF_DOUBLE = 8 };
     const int size = pysimd_element_sizes[kernel->types].a * (kernel->panel == WIDE ? 2 : 1);
-    const int some = kernel->panel == PLAIN && size >= 4 && k >= SOME_K && k >= TERMS_A_COLUMN * n;
+    const int64_t least = n * (size == 8 ? TERMS_OF_DOUBLE : TERMS_OF_FLOAT);
+    const int some = kernel->panel == PLAIN && size >= 4 && k >= SOME_K && k >= least;
     return n < m && n <= kernel->dispatch_few_columns && (some || k / 2 >= n * (size > 1 ? size : 5));
 }
 

@@ -47,7 +47,7 @@ enum {
     LEAST_COLUMNS = 2,     /* and its tiles */
     LEAST_K = 64,          /* of products of few columns whose A is in L2 */
     STRIP_K = 8,           /* rows of B that are read side by side in place, */
-    PAGE = 4096,           /* twice as many if their distance is no multiple of this, */
+    PAGE = 4096,           /* or twice as many, but not if their distance is a multiple of this, */
     MOST_K = 256,          /* more of them where they are short, */
     FEW_K = 64,            /* and by kernels for few rows */
     STRIP_TILES = 64,      /* of C, in a call of the kernel */
@@ -155,6 +155,12 @@ int pysimd_strips_take_few(const pysimd_kernel *kernel, const pysimd_product *q)
     return (kernel->dispatch_few_rows || pysimd_takes_few_columns(kernel, q->m, q->n, q->k)) && exchanges(kernel, q);
 }
 
+/* Whether B comes from memory: it is larger than half of L3. */
+static int is_beyond_l3(const job *j)
+{
+    return (double)j->k * (double)j->n * j->size.b > 0.5 * (double)pysimd_caches().l3;
+}
+
 /* Whether the kernel reads B where it lies. A tile then loads and stores its accumulators for every eight terms, and in
  * a piece for every 64: with three tiles of rows 16 x 1024 x 1024 and 16 x 4096 x 4096 float took 1.26 and 1.1 times as
  * long in place (Zen 3), 42 x 300 x 300 float and 40 x 1000 x 1000 double 1.25 and 1.22 times (Xeon); with two of them
@@ -165,19 +171,21 @@ static int reads_in_place(const job *j)
 {
     const int64_t mr = j->kernel->mr;
     if (!pysimd_reads_b(j->kernel, j->rs_b, j->cs_b) || j->m > 2 * mr) return 0;
-    return 3 * j->m <= 4 * mr || (double)j->k * (double)j->n * j->size.b > 0.5 * (double)pysimd_caches().l3;
+    return 3 * j->m <= 4 * mr || is_beyond_l3(j);
 }
 
-/* Rows of B that are read side by side in place: sixteen, unless all are in the same sets of L1, and of short ones so
- * many that the accumulators are not loaded and stored more often than B is. 12 x 300 x 1000 and 16 x 1000 x 1000 float
- * and double took 0.80 to 0.88 times as long as with eight, 8 x 4096 x 4096 1.03 to 1.11, and 1.3 to 1.4 times with 32
- * (Xeon); 12 x 1282 x 65 float with more 0.65 times. A kernel for few rows keeps its
+/* Rows of B that are read side by side in place: sixteen, unless all are in the same sets of L1 or come from memory,
+ * and of short ones so many that the accumulators are not loaded and stored more often than B is. 12 x 300 x 1000 and
+ * 16 x 1000 x 1000 float and double took 0.80 to 0.88 times as long as with eight, 8 x 4096 x 4096 1.03 to 1.11 times,
+ * and with 32 1.3 to 1.4 times (Xeon); 8 x 300 x 1000 0.84 and 8 x 2000 x 3000 1.5 times (Zen 3); 12 x 1282 x 65 float
+ * with more 0.65 times. A kernel for few rows keeps its
  * accumulators in registers down 64 rows: 32 and 128 took 0.95 to 1.1 times as long (Xeon). */
 static int64_t rows_in_place(const job *j)
 {
     if (j->kernel->dispatch_few_rows) return FEW_K;
     const int64_t rows = STRIP_BYTES / (j->n * j->size.b) / STRIP_K * STRIP_K;
-    return most(j->rs_b * j->size.b % PAGE ? 2 * STRIP_K : STRIP_K, least(rows, MOST_K));
+    const int more = j->rs_b * j->size.b % PAGE != 0 && !is_beyond_l3(j);
+    return most(more ? 2 * STRIP_K : STRIP_K, least(rows, MOST_K));
 }
 
 static job job_of(const pysimd_kernel *given, const pysimd_product *q, int threads)

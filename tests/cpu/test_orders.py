@@ -26,7 +26,8 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f32", 4, 59, 192, COLUMNS, ROWS): "avx512_f32_outer_4x96",
     ("f64", 2, 116, 981, ROWS, ROWS): "avx512_f64_outer_4x48",
     ("f64", 4, 32, 96, NEITHER, ROWS): "avx512_f64_outer_4x48",
-    ("f32", 828, 485, 12, COLUMNS, ROWS): "avx512_f32_outer_4x96",
+    ("f32", 828, 485, 4, COLUMNS, ROWS): "avx512_f32_outer_4x96",
+    ("f32", 828, 485, 12, COLUMNS, ROWS): "avx512_f32_outer_14x32",
     ("f64", 267, 559, 2, COLUMNS, COLUMNS): "avx512_f64_outer_4x48",
     ("f64", 34, 1479, 2, COLUMNS, ROWS): "avx512_f64_outer_4x48",
     ("f32", 97, 288, 4, COLUMNS, ROWS): "avx512_f32_outer_4x96",
@@ -37,7 +38,7 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f16f32", 2, 900, 900, ROWS, ROWS): "avx512_f16f32_gemv_16x1",
     ("bf16f32", 48, 373, 4, COLUMNS, ROWS): "avx512_bf16f32_gemv_16x1",
     ("f32", 4096, 4096, 8, COLUMNS, ROWS): "avx512_f32_outer_14x32",
-    ("f32", 3000, 128, 16, COLUMNS, ROWS): "avx512_f32_outer_14x32",
+    ("f32", 3000, 80, 16, COLUMNS, ROWS): "avx512_f32_outer_14x32",
     ("f32", 53, 27, 3, COLUMNS, ROWS): "avx512_f32_outer_8x8",
     ("f16f32", 58, 13, 3, COLUMNS, NEITHER): "avx512_f16f32_outer_8x8",
     ("f16f32", 256, 64, 2, COLUMNS, COLUMNS): "avx512_f16f32_outer_8x8",
@@ -157,7 +158,7 @@ SAME = [  # what the order does not change
     ("f32", 4, 9, 100, ROWS, NEITHER),
     ("f64", 5, 400, 400, ROWS, ROWS),
     ("f64", 2, 400, 400, ROWS, NEITHER),
-    ("f32", 3000, 127, 16, COLUMNS, ROWS),  # C would be transposed for too few terms
+    ("f32", 3000, 79, 16, COLUMNS, ROWS),  # C would be transposed for too few terms
     ("f64", 35, 1110, 2, ROWS, ROWS),
     ("f64", 8, 417, 52, ROWS, ROWS),
     ("f64", 8, 417, 52, COLUMNS, COLUMNS),
