@@ -159,7 +159,8 @@ static int reads_a_in_place(const pysimd_kernel *kernel, const pysimd_product *q
  * 1205 and 67 x 2848 x 1636 bfloat16 and float16 took 0.83 to 0.95 times as long K-major, 64 x 4096 x 64 and 250 x 600 x
  * 100 1.02 to 1.03 times (Zen 3). Wider values are transposed, unless the columns, or the rows that they become, are in
  * few sets: 48 x 4096 x 48 float took 0.85 times as long K-major, 512 x 512 x 512 0.96 and double 0.97 times (Zen 3;
- * Xeon 0.92 and 0.84), but 60 x 4000 x 60 1.04 times (Zen 3). */
+ * Xeon 0.92 and 0.84), but 60 x 4000 x 60 1.04 times (Zen 3). On an Ice Lake rows took 0.91 to 0.97 times as long as
+ * such panels for 384 x 384 x 384 and 512 x 512 x 512, when these were packed otherwise. */
 static int k_major_a(const pysimd_kernel *kernel, const pysimd_product *q, int64_t panels, int64_t kc)
 {
     enum { MANY_ROWS = 320, MANY_PANELS = 8 };
