@@ -113,8 +113,11 @@ ffi.cdef(
         ...;
     } pysimd_product;
     int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product);
-    int pysimd_grid(const pysimd_kernel *kernel, const pysimd_product *product, int threads, int64_t batch,
-                    pysimd_product *parts);
+    typedef struct {
+        int64_t rows, columns;
+    } pysimd_grid;
+    pysimd_grid pysimd_grid_for(const pysimd_kernel *kernel, const pysimd_product *product, int threads,
+                                int64_t batch);
     typedef struct { ...; } pysimd_claim;
     int64_t pysimd_take_item(pysimd_claim *claims, int threads, int64_t items, int thread);
 

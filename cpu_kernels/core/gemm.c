@@ -172,11 +172,13 @@ static int k_major_a(const pysimd_kernel *kernel, const pysimd_product *q, int64
     return panels > 1 && (q->m > MANY_ROWS || (panels >= MANY_PANELS && kc * CACHE_LINE >= pysimd_caches().l1));
 }
 
-/* Bytes of blocks of B that threads read at the same time. Tile registers read each panel once for 32 rows: from L2. */
-static int64_t bytes_of_b(const pysimd_kernel *kernel)
+/* Bytes of a block of B, of so many that threads read at the same time. Tile registers read each panel once for 32
+ * rows: from L2. */
+static int64_t bytes_of_b(const pysimd_kernel *kernel, int blocks)
 {
+    enum { LEAST = 1 << 20, MOST = 16 << 20 };
     if (kernel->k_tile) return pysimd_caches().l2 * 5 / 8;
-    return least(most(pysimd_caches().l3 / 4, 1 << 20), 16 << 20);
+    return most(least(pysimd_caches().l3 / 4, MOST) / blocks, LEAST);
 }
 
 /* Micro-panels of B that a row of micro-tiles takes. The longer the row, the longer the pieces in which C is written,
@@ -204,7 +206,8 @@ static int prefetches_c(const plan *p)
     return (double)q->m * (double)row > (double)pysimd_caches().l2;
 }
 
-static plan plan_of(const pysimd_kernel *kernel, const pysimd_product *product)
+/* `blocks` of B are read at the same time. */
+static plan plan_of(const pysimd_kernel *kernel, const pysimd_product *product, int blocks)
 {
     plan p = {.kernel = kernel, .product = product, .size = pysimd_element_sizes[kernel->types],
               .packed = pysimd_sizes_in_kernel(kernel), .batch = 1};
@@ -216,7 +219,7 @@ static plan plan_of(const pysimd_kernel *kernel, const pysimd_product *product)
 
     /* A cache line more than a power of two: rows of B are written to many micro-panels at a time. */
     p.panel_bytes = multiple(pysimd_panel_of_b(kernel, p.kc, kernel->nr).bytes, CACHE_LINE) + CACHE_LINE;
-    const int64_t budget = bytes_of_b(kernel) / p.panel_bytes; /* in micro-panels */
+    const int64_t budget = bytes_of_b(kernel, blocks) / p.panel_bytes; /* in micro-panels */
     const int64_t columns = least(least(p.panels, quotient(MOST_COLUMNS, kernel->nr)), most(budget, 1));
     p.block_panels = equal_parts(p.panels, columns, 1);
     p.block_ks = equal_parts(p.k_blocks, least(p.k_blocks, most(budget / p.block_panels, 1)), 1);
@@ -261,11 +264,13 @@ int pysimd_gemm_takes(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t
 typedef struct {
     const plan *plan;
     char *a, *b;          /* a_bytes for each thread; blocks of B */
+    int64_t a_bytes, b_bytes;
     int64_t products;     /* in an item, where a thread computes whole products */
+    pysimd_grid grid;     /* where it computes parts of them */
     int64_t items;        /* of these */
     int threads;
     pysimd_claim *claims; /* one for each thread */
-    _Atomic int stop;
+    _Atomic int *stop;
 } job;
 
 /* Threads that compute products of the batch together. In a phase they take items of `together` products, so that a
@@ -287,14 +292,14 @@ typedef struct {
 
 static worker worker_of(job *j, int thread)
 {
-    return (worker){.job = j, .watches = thread == 0, .a = j->a + thread * j->plan->a_bytes};
+    return (worker){.job = j, .watches = thread == 0, .a = j->a + thread * j->a_bytes};
 }
 
 static int stopped(const worker *w)
 {
     const pysimd_product *q = w->job->plan->product;
-    if (w->watches && q->interrupted && q->interrupted(q->context)) atomic_store(&w->job->stop, 1);
-    return atomic_load(&w->job->stop);
+    if (w->watches && q->interrupted && q->interrupted(q->context)) atomic_store(w->job->stop, 1);
+    return atomic_load(w->job->stop);
 }
 
 /* --- blocks of k --- */
@@ -551,7 +556,51 @@ static void run_products(void *context, int thread, int64_t phase, int64_t item)
     (void)phase;
     item = pysimd_take_item(j->claims, j->threads, j->items, thread);
     for (int64_t i = item * j->products; i < least((item + 1) * j->products, p->batch) && !stopped(&w); i++) {
-        product_by_blocks(&w, i, j->b + thread * p->b_bytes);
+        product_by_blocks(&w, i, j->b + thread * j->b_bytes);
+    }
+}
+
+/* Parts of products, by one thread. */
+static pysimd_product part_at(const plan *p, pysimd_grid grid, int64_t index)
+{
+    const pysimd_product *q = p->product;
+    const int64_t tiles = quotient(q->m, p->kernel->mr), i = index / grid.columns, j = index % grid.columns;
+    const int64_t row = begin_of(tiles, i, grid.rows) * p->kernel->mr;
+    const int64_t column = begin_of(p->panels, j, grid.columns) * p->kernel->nr;
+    pysimd_product part = *q;
+    part.m = least(begin_of(tiles, i + 1, grid.rows) * p->kernel->mr, q->m) - row;
+    part.n = least(begin_of(p->panels, j + 1, grid.columns) * p->kernel->nr, q->n) - column;
+    part.a = (const char *)q->a + row * q->rs_a * p->size.a;
+    part.b = (const char *)q->b + column * q->cs_b * p->size.b;
+    part.c = (char *)q->c + (row * q->rs_c + column) * p->size.c;
+    return part;
+}
+
+static void run_parts(void *context, int thread, int64_t phase, int64_t item)
+{
+    const job *j = context;
+    const int64_t parts = j->grid.rows * j->grid.columns;
+    (void)phase;
+    item = pysimd_take_item(j->claims, j->threads, j->items, thread);
+    const pysimd_product product = part_at(j->plan, j->grid, item % parts);
+    const plan p = plan_of(j->plan->kernel, &product, j->threads);
+    job part = *j;
+    part.plan = &p;
+    worker w = worker_of(&part, thread);
+    product_by_blocks(&w, item / parts, j->b + thread * j->b_bytes);
+}
+
+/* The memory that any part takes: parts are as high and wide as the first ones, or a tile less. */
+static void size_parts(job *j)
+{
+    const plan *p = j->plan;
+    const pysimd_kernel *kernel = p->kernel;
+    const int64_t tiles = quotient(p->product->m, kernel->mr) / j->grid.rows, panels = p->panels / j->grid.columns;
+    pysimd_product part = *p->product;
+    for (int i = 0; i < 4; i++) {
+        part.m = (tiles + i / 2) * kernel->mr, part.n = (panels + i % 2) * kernel->nr;
+        const plan of = plan_of(kernel, &part, j->threads);
+        j->a_bytes = most(j->a_bytes, of.a_bytes), j->b_bytes = most(j->b_bytes, of.b_bytes);
     }
 }
 
@@ -626,7 +675,7 @@ static team team_of(job *j, int threads)
     team t = {.job = j, .members = threads, .count = p->batch, .together = 1, .buffers = 2};
     if (p->blocks == 1) {
         const double wanted = (double)threads * WORTH_A_PHASE / (macs_of(p) + 1);
-        const int64_t fit = bytes_of_b(p->kernel) / p->b_bytes;
+        const int64_t fit = bytes_of_b(p->kernel, 1) / p->b_bytes;
         t.together = most(least(least(fit, p->batch), (int64_t)wanted), 1);
     }
     if (blocks_of(&t) == 1) t.buffers = 1;
@@ -653,18 +702,18 @@ int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *given)
 {
     const int asked = threads_of(given);
     if (pysimd_strips_take(kernel, given)) return pysimd_strips(kernel, given, asked);
-    pysimd_product parts;
-    const plan whole = plan_of(kernel, given);
+    const plan p = plan_of(kernel, given, 1);
     const int threads = pysimd_threads_at_hand(asked, given->woken, given->ns);
-    const int divided = pysimd_grid(kernel, given, threads, whole.batch, &parts);
-    const pysimd_product *product = divided ? &parts : given;
-    const plan p = divided ? plan_of(kernel, &parts) : whole;
-    const int by_products = divided || divides_batch(&p, threads);
-    job j = {.plan = &p, .threads = threads, .products = quotient(p.batch, threads * PARTS_A_THREAD)};
-    j.items = quotient(p.batch, j.products);
+    _Atomic int stop = 0;
+    job j = {.plan = &p, .threads = threads, .a_bytes = p.a_bytes, .b_bytes = p.b_bytes, .stop = &stop,
+             .products = quotient(p.batch, threads * PARTS_A_THREAD),
+             .grid = pysimd_grid_for(kernel, given, threads, p.batch)};
+    const int by_parts = j.grid.rows > 0, by_products = by_parts || divides_batch(&p, threads);
+    j.items = by_parts ? p.batch * j.grid.rows * j.grid.columns : quotient(p.batch, j.products);
+    if (by_parts) size_parts(&j);
     team t = team_of(&j, threads);
-    const int64_t b_bytes = (by_products ? threads : t.buffers * t.together) * p.b_bytes;
-    const int64_t a_bytes = threads * p.a_bytes;
+    const int64_t b_bytes = (by_products ? threads : t.buffers * t.together) * j.b_bytes;
+    const int64_t a_bytes = threads * j.a_bytes;
     const int64_t claims_bytes = threads * 2 * CLAIMED_PHASES * (int64_t)sizeof(pysimd_claim);
     buffer *memory = pysimd_take_buffer(b_bytes + a_bytes + claims_bytes);
     if (!memory) return -1;
@@ -673,11 +722,11 @@ int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *given)
     memset(j.claims, 0, (size_t)claims_bytes);
     pysimd_work work;
     if (by_products)
-        work = (pysimd_work){&j, 1, items_of_products, run_products, &j.stop, threads};
+        work = (pysimd_work){&j, 1, items_of_products, by_parts ? run_parts : run_products, &stop, threads};
     else
-        work = (pysimd_work){&t, blocks_of(&t) + 1, items_of_blocks, run_blocks, &j.stop, threads};
-    const int refused = product->begin && product->begin(product->context);
-    if (!refused) pysimd_run(&work, asked, product->woken, product->ns);
+        work = (pysimd_work){&t, blocks_of(&t) + 1, items_of_blocks, run_blocks, &stop, threads};
+    const int refused = given->begin && given->begin(given->context);
+    if (!refused) pysimd_run(&work, asked, given->woken, given->ns);
     pysimd_give_back_buffer(memory);
-    return refused || j.stop ? PYSIMD_INTERRUPTED : 0;
+    return refused || stop ? PYSIMD_INTERRUPTED : 0;
 }

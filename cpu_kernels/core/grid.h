@@ -1,69 +1,60 @@
-/* grid.h: a product for several threads as a grid of smaller products. */
+/* grid.h: a product for several threads as a grid of parts. */
 #ifndef PYSIMD_GRID_H
 #define PYSIMD_GRID_H
 
 #include "driver.h"
 #include "split.h"
 
-/* Rows and columns of a grid of parts of a product, some for each thread; 0 where it has no equal parts. With tile
- * registers they are whole tiles. Other parts have all rows or all columns: all columns for groups of k, since A, which
- * every part with all rows packs for itself, takes long to pack then. On two threads of a Xeon 128 x 128 x 128 int8
- * took half as long as by columns, 192 x 192 x 192 0.67 times. */
-static inline int64_t pysimd_grid_rows(const pysimd_kernel *kernel, const pysimd_product *product, int64_t count,
-                                       int64_t *columns)
-{
-    const int64_t m = product->m, n = product->n, mr = kernel->mr, nr = kernel->nr;
-    *columns = 1;
-    if (kernel->k_tile) {
-        const int64_t rows = grid_rows(m, mr, n, nr, count);
-        if (rows) *columns = count / rows;
-        return rows;
-    }
-    if (kernel->k_group == 1 && n % (count * nr) == 0) return *columns = count, 1;
-    return m % count == 0 && m / count >= 4 * mr ? count : 0;
-}
+/* Parts of a product, of whole micro-tiles, which differ by a tile at most in each direction; 0 rows: no grid. */
+typedef struct {
+    int64_t rows, columns;
+} pysimd_grid;
 
 /* A product for several threads becomes a grid of products, of which each is packed and multiplied by one thread, the
  * same in every call (claims.h): panels that all threads share come from another processor's cache, and threads wait
- * for each other before they read them. With tile registers a thread has one part or two, so that little is packed
- * twice, and of large products more, so that all threads end at the same time: on 12 threads bfloat16 and int8 took
- * 0.53 to 0.65 times as long as with shared panels for 512 x 512 x 512, 0.77 and 0.67 times for 1024 x 1024 x 1024,
- * 0.95 to 0.99 times for 2048 x 2048 x 2048; on 8 threads 0.79 and 0.94 times for 1024 (Xeon).
+ * for each other before they read them. Of the grids with as many parts as threads, or twice as many, that is taken
+ * which ends first, when packing a column of B takes as long as the multiply-adds of PACKING rows, and a row of A as
+ * those of so many columns. With tile registers large products have more parts, so that all threads end together.
  *
- * Others have two parts for each thread. On two threads of a Zen 3 128 x 128 x 128 float took 0.88 times as long, 160 x
- * 160 x 160 0.9 times; from 256 x 256 x 256 on there was no gain, and more threads were not measured. Returns whether
- * there is such a grid. */
-static inline int pysimd_grid(const pysimd_kernel *kernel, const pysimd_product *product, int threads, int64_t batch,
-                              pysimd_product *parts)
+ * On 8 and 16 threads of a Xeon float and double products of 128 to 640 rows and columns took 0.4 to 0.9 times as long
+ * as with shared panels, 100 x 300 x 500 and 100 x 1000 x 2000 0.4 to 0.6, 1000 x 1000 x 1000 0.8 to 1.1; on four
+ * threads those of 160 to 320 0.6 to 0.9; on two of a Zen 3 those of 100 to 200 0.8 to 1.0, larger ones 0.99 to 1.08.
+ * With more than 64 rows for each thread shared panels are read for long: grids took 1.1 to 1.3 times as long for 2000 x
+ * 1000 x 100 and 2000 x 2000 x 300, 1.05 to 1.2 times for 4096 x 64 x 4096 (16 threads). With tile registers, 160, 200
+ * and 500 bfloat16 and int8 took 0.4 to 0.8 times as long on 16 threads as when parts had to be of the same size. */
+static inline pysimd_grid pysimd_grid_for(const pysimd_kernel *kernel, const pysimd_product *product, int threads,
+                                          int64_t batch)
 {
     enum {
-        FEW_PARTS = 1 << 28,  /* multiply-adds up to which a thread has one part or two, with tile registers */
-        SMALL_GRID = 1 << 23, /* the most without, for few threads */
-        FEW_THREADS = 4,
+        SMALL = 1 << 23,      /* the most multiply-adds for few threads; up to which there may be any number of rows, */
+        LARGE = 1 << 30,      /* and for more threads, */
+        FEW_THREADS = 3,
+        ROWS_A_THREAD = 64,   /* with at most so many rows for each */
+        FEW_PARTS = 1 << 28,  /* up to which a thread has one part or two, with tile registers */
+        PACKING = 32,
+        PACKING_FOR_TILES = 128,
     };
-    static const double LARGEST_GRID = 1ll << 33; /* multiply-adds, with tile registers */
+    static const double LARGEST_OF_TILES = 1ll << 33;
     const double macs = (double)product->m * (double)product->n * (double)product->k;
-    if (threads == 1 || macs > LARGEST_GRID || product->ndim > PYSIMD_MAX_DIMS - 2) return 0;
-    if (!kernel->k_tile && (threads > FEW_THREADS || macs > SMALL_GRID)) return 0;
-    if (batch >= (kernel->k_tile ? 2 : 4 * threads)) return 0;
-    int64_t columns = 1, rows = 0;
-    if (kernel->k_tile) {
-        const int64_t fewest = macs > FEW_PARTS ? threads * 5 / 2 : threads;
-        for (int64_t count = fewest; !rows && count <= 2 * fewest; count++)
-            rows = pysimd_grid_rows(kernel, product, count, &columns);
-    } else if (!(rows = pysimd_grid_rows(kernel, product, 2 * threads, &columns))) {
-        rows = pysimd_grid_rows(kernel, product, threads, &columns);
+    pysimd_grid found = {0, 0};
+    if (threads == 1 || batch >= (kernel->k_tile ? 2 : 4 * threads)) return found;
+    if (macs > (kernel->k_tile ? LARGEST_OF_TILES : threads > FEW_THREADS ? LARGE : SMALL)) return found;
+    if (!kernel->k_tile && macs > SMALL && product->m > ROWS_A_THREAD * threads) return found;
+    const int64_t tiles = quotient(product->m, kernel->mr), panels = quotient(product->n, kernel->nr);
+    const int64_t packing = (kernel->k_tile ? PACKING_FOR_TILES : PACKING) * kernel->k_group;
+    const int64_t parts = kernel->k_tile && macs > FEW_PARTS ? threads * 5 / 2 : threads; /* of all products */
+    double shortest = 0;
+    for (int twice = 1; twice <= 2; twice++) {
+        const int64_t count = quotient(twice * parts, batch);
+        for (int64_t rows = 1; rows <= least(count, tiles); rows++) {
+            const int64_t columns = least(count / rows, panels), rounds = quotient(rows * columns * batch, threads);
+            const int64_t high = quotient(tiles, rows) * kernel->mr, wide = quotient(panels, columns) * kernel->nr;
+            const double time = (double)rounds * (double)(high + packing) * (double)(wide + packing);
+            if (found.rows && time >= shortest) continue;
+            found = (pysimd_grid){rows, columns}, shortest = time;
+        }
     }
-    if (!rows) return 0;
-    *parts = *product;
-    parts->m = product->m / rows, parts->n = product->n / columns;
-    const int d = parts->ndim;
-    parts->ndim += 2;
-    parts->shape[d] = rows, parts->shape[d + 1] = columns;
-    parts->batch_a[d] = parts->m * product->rs_a, parts->batch_a[d + 1] = 0;
-    parts->batch_b[d] = 0, parts->batch_b[d + 1] = parts->n * product->cs_b;
-    parts->batch_c[d] = parts->m * product->rs_c, parts->batch_c[d + 1] = parts->n;
-    return 1;
+    return found;
 }
 
 #endif

@@ -40,17 +40,4 @@ static inline split rows_of_tiles(const pysimd_kernel *kernel, int64_t m)
     return split_of(m, kernel->mr, kernel->k_tile ? kernel->k_tile : 1);
 }
 
-/* An m x n matrix as a grid of `count` equal parts of whole tiles: how many rows the grid has whose parts have the
- * fewest rows and columns; 0 if there is none. */
-static inline int64_t grid_rows(int64_t m, int64_t mr, int64_t n, int64_t nr, int64_t count)
-{
-    int64_t found = 0, least = INT64_MAX;
-    for (int64_t rows = 1; rows <= count; rows++) {
-        const int64_t columns = count / rows;
-        if (count % rows || m % (rows * mr) || n % (columns * nr) || m / rows + n / columns >= least) continue;
-        found = rows, least = m / rows + n / columns;
-    }
-    return found;
-}
-
 #endif

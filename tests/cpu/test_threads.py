@@ -27,10 +27,12 @@ CASES = [  # batch, m, k, n: split by products, by rows of tiles, and not at all
     ((), 131, 40, 70),
     ((), 3, 5, 3),
     ((), 104, 90, 112),  # by rows of tiles on two and three threads
-    ((), 128, 128, 128),  # grids of parts: by columns, by rows, neither
+    ((), 128, 128, 128),  # grids of parts: equal ones, and of one tile less
     ((2,), 136, 130, 144),
     ((3,), 64, 200, 192),
     ((), 132, 300, 77),
+    ((), 41, 2200, 131),
+    ((), 200, 200, 200),
     ((), 256, 256, 384),  # blocks: each thread has columns, or rows; columns that are not divided equally
     ((), 90, 130, 1111),
     ((), 1000, 70, 321),
@@ -400,57 +402,55 @@ def test_each_item_is_taken_once_and_by_the_same_thread_in_every_call(threads, i
             assert [owner[i] for i in range(items)] == [t for t in range(threads) for _ in range(items // threads)]
 
 
-AMX_PARTS = [  # threads, m, n: rows and columns of the grid
-    (12, 512, 512, (4, 4)),  # the least number of equal parts of whole tiles that is not below that of threads
-    (16, 512, 512, (4, 4)),
-    (8, 512, 512, (2, 4)),
-    (5, 256, 512, (2, 4)),
-    (2, 512, 64, (2, 1)),
-    (12, 1024, 2048, (4, 8)),  # of large products there are at least two and a half for each thread
-    (8, 1024, 2048, (4, 8)),
-    (12, 8192, 4096, None),
-    (12, 512, 500, None),
-    (1, 512, 512, None),
+GRIDS = [  # kernel, threads, products, m, k, n: rows and columns of the grid, or None
+    ("avx2_f32_outer_6x16", 2, 1, 128, 128, 128, (2, 1)),
+    ("avx2_f32_outer_6x16", 2, 1, 64, 128, 256, (1, 2)),
+    ("avx2_f32_outer_6x16", 2, 3, 128, 128, 128, (2, 1)),  # of three products on two threads each is halved,
+    ("avx2_f32_outer_6x16", 2, 2, 128, 128, 128, (1, 1)),  # of two none
+    ("avx2_f32_outer_6x16", 16, 1, 200, 200, 200, (4, 4)),
+    ("avx2_f32_outer_6x16", 16, 1, 20, 1000, 1000, (1, 16)),
+    ("avx2_f32_outer_6x16", 16, 1, 5, 1000, 16, (1, 1)),  # a micro-tile has no parts
+    ("avx2_f32_outer_6x16", 2, 8, 128, 128, 128, None),  # so many products are divided among threads as they are
+    ("avx2_f32_outer_6x16", 1, 1, 128, 128, 128, None),
+    ("avx2_f32_outer_6x16", 2, 1, 204, 204, 204, None),  # too large for few threads,
+    ("avx2_f32_outer_6x16", 8, 1, 512, 512, 512, (2, 4)),
+    ("avx2_f32_outer_6x16", 8, 1, 513, 512, 512, None),  # has too many rows,
+    ("avx2_f32_outer_6x16", 16, 1, 1000, 1100, 1000, None),  # or is too large
+    ("avx2_i8i32_outer_6x16", 2, 1, 128, 128, 128, (2, 1)),
+    ("amx_bf16f32_outer_32x32", 16, 1, 512, 512, 512, (4, 4)),
+    ("amx_bf16f32_outer_32x32", 8, 1, 512, 512, 512, (2, 4)),
+    ("amx_bf16f32_outer_32x32", 2, 1, 512, 512, 64, (2, 1)),
+    ("amx_bf16f32_outer_32x32", 8, 1, 500, 512, 500, (2, 4)),
+    ("amx_bf16f32_outer_32x32", 8, 1, 1024, 1024, 2048, (8, 2)),  # of large products two for each thread, or more
+    ("amx_bf16f32_outer_32x32", 12, 1, 8192, 512, 4096, None),
+    ("amx_bf16f32_outer_32x32", 8, 2, 512, 512, 512, None),
 ]
 
 
-@pytest.mark.parametrize(("threads", "m", "n", "grid"), AMX_PARTS)
-def test_with_tile_registers_a_thread_computes_one_part_of_a_grid(threads, m, n, grid):
-    kernels = {ffi.string(lib.pysimd_kernels[i].name): i for i in range(lib.pysimd_kernel_count)}
-    kernel = ffi.addressof(lib.pysimd_kernels, kernels[b"amx_bf16f32_outer_32x32"])
-    product, parts = ffi.new("pysimd_product *"), ffi.new("pysimd_product *")
-    product.m, product.n, product.k = m, n, 512
-    product.rs_a, product.cs_a, product.rs_b, product.cs_b, product.rs_c = 512, 1, n, 1, n
-    assert bool(lib.pysimd_grid(kernel, product, threads, 1, parts)) == (grid is not None)
-    if grid:
-        assert (parts.ndim, tuple(parts.shape[0:2])) == (2, grid)
-        assert (parts.m * grid[0], parts.n * grid[1]) == (m, n)
-        assert (parts.batch_a[0], parts.batch_a[1]) == (parts.m * 512, 0)
-        assert (parts.batch_b[0], parts.batch_b[1]) == (0, parts.n)
-        assert (parts.batch_c[0], parts.batch_c[1]) == (parts.m * n, parts.n)
-
-
-PARTS = [  # kernel, m, n: rows and columns of the grid for two threads
-    ("avx2_f32_outer_6x16", 128, 128, (1, 4)),  # two columns of parts for each thread, or one
-    ("avx2_f32_outer_6x16", 130, 96, (1, 2)),
-    ("avx2_f32_outer_6x16", 128, 80, (4, 1)),
-    ("avx2_i8i32_outer_6x16", 128, 128, (4, 1)),  # groups of k: rows of parts
-    ("avx2_i8i32_outer_6x16", 62, 128, (2, 1)),
-    ("avx2_i8i32_outer_6x16", 40, 128, None),
-    ("avx2_i8i32_outer_6x16", 512, 512, None),  # too large
-]
-
-
-@pytest.mark.parametrize(("name", "m", "n", "grid"), PARTS)
-def test_parts_of_small_products_are_equal(name, m, n, grid):
+def grid_of(name, threads, products, m, k, n):
     kernels = {ffi.string(lib.pysimd_kernels[i].name): i for i in range(lib.pysimd_kernel_count)}
     kernel = ffi.addressof(lib.pysimd_kernels, kernels[name.encode()])
-    product, parts = ffi.new("pysimd_product *"), ffi.new("pysimd_product *")
-    product.m, product.n, product.k = m, n, 128
-    assert bool(lib.pysimd_grid(kernel, product, 2, 1, parts)) == (grid is not None)
-    if grid:
-        assert (parts.ndim, tuple(parts.shape[0:2])) == (2, grid)
-        assert (parts.m * grid[0], parts.n * grid[1]) == (m, n)
+    product = ffi.new("pysimd_product *")
+    product.m, product.k, product.n = m, k, n
+    grid = lib.pysimd_grid_for(kernel, product, threads, products)
+    return (grid.rows, grid.columns) if grid.rows else None
+
+
+@pytest.mark.parametrize("case", GRIDS, ids=str)
+def test_the_grid_of_parts(case):
+    assert grid_of(*case[:-1]) == case[-1]
+
+
+@pytest.mark.parametrize("threads", [2, 3, 5, 8, 16, 64, 256])
+def test_no_grid_has_more_parts_than_two_for_a_thread_nor_parts_without_tiles(threads, rng):
+    for _ in range(300):
+        m, k, n = (int(x) for x in rng.integers(1, 700, 3))
+        products = int(rng.integers(1, 5))
+        if grid := grid_of("avx2_f32_outer_6x16", threads, products, m, k, n):
+            rows, columns = grid
+            assert rows * columns <= max(1, -(-2 * threads // products))
+            assert rows <= -(-m // 6)
+            assert columns <= -(-n // 16)
 
 
 @pytest.fixture
