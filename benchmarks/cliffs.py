@@ -34,6 +34,7 @@ import record
 
 import pysimd
 from pysimd import dtypes
+from pysimd._cpu import lib
 from pysimd.bench import blas
 from pysimd.bench.data import page_aligned, random_array
 
@@ -224,8 +225,9 @@ def until_idle() -> None:
 
 
 def from_idle(take: Callable[[], float], burst: int) -> float:
-    """The shortest of ``burst`` samples, which begin when other threads sleep."""
+    """The shortest of ``burst`` samples, which begin when other threads sleep, and pysimd does not know of any."""
     until_idle()
+    lib.pysimd_waits.shared_until = 0
     return min(take() for _ in range(burst))
 
 

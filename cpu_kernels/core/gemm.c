@@ -685,8 +685,8 @@ static team team_of(job *j, int threads)
 int pysimd_gemm_divides(double macs) { return macs >= WORTH_TWO_THREADS; }
 
 /* At most those of the product; one where it is too small to be divided: from 128 x 128 x 128 on, two were faster than
- * one (1.3 to 1.6 times), below they were not (Zen 3; see is_divided in driver.c). Where there are more cores, eight took 0.87 times as long as one
- * for that product, 0.58 times for 160 x 160 x 160, and two as long as one (Xeon). */
+ * one (1.3 to 1.6 times), below they were not (Zen 3; see is_divided in driver.c). Of 16 cores of a Xeon eight took 0.6
+ * times as long as one for that product, four 0.7 times. */
 static int threads_of(const pysimd_product *q)
 {
     const int asked = q->threads;

@@ -19,9 +19,9 @@ typedef struct {
  * On 8 and 16 threads of a Xeon float and double products of 128 to 640 rows and columns took 0.4 to 0.9 times as long
  * as with shared panels, 100 x 300 x 500 and 100 x 1000 x 2000 0.4 to 0.6, 1000 x 1000 x 1000 0.8 to 1.1; on four
  * threads those of 160 to 320 0.6 to 0.9; on two of a Zen 3 those of 100 to 200 0.8 to 1.0, larger ones 0.99 to 1.08.
- * With more than 64 rows for each thread shared panels are read for long: grids took 1.1 to 1.3 times as long for 2000 x
- * 1000 x 100 and 2000 x 2000 x 300, 1.05 to 1.2 times for 4096 x 64 x 4096 (16 threads). With tile registers, 160, 200
- * and 500 bfloat16 and int8 took 0.4 to 0.8 times as long on 16 threads as when parts had to be of the same size. */
+ * With more than 64 rows for each thread shared panels are read for long: grids took 1.1 to 1.3 times as long for
+ * 2000 x 1000 x 100 and 2000 x 2000 x 300, 1.05 to 1.2 times for 4096 x 64 x 4096 (16 threads). With tile registers,
+ * 160, 200 and 500 bfloat16 and int8 took 0.4 to 0.8 times as long on 16 threads as when parts had to be equal. */
 static inline pysimd_grid pysimd_grid_for(const pysimd_kernel *kernel, const pysimd_product *product, int threads,
                                           int64_t batch)
 {

@@ -31,7 +31,8 @@ typedef struct {
     int64_t shared_ns;      /* for so long: no worker yields, and callers wake workers on processors but their own */
     int64_t shared_spin_ns; /* instead of spin_ns then; after that a worker sleeps */
     int64_t look_ns;        /* a worker with an item that does not run for so long ends it on the caller's processor */
-    int64_t few;            /* so many workers sleep early while processors are shared; more do not */
+    int64_t few;            /* so many workers sleep early while processors are shared, and stay away from their
+                             * caller's at all times; more do not */
     int64_t worth_ns;       /* work of so much wakes workers while processors are shared */
     int64_t apart;          /* whether a worker that is on its caller's processor takes no part */
     _Atomic int64_t shared_until;  /* the time until which processors are shared, */
