@@ -31,10 +31,10 @@ from pathlib import Path
 
 import numpy as np
 import record
+from pysimd._cpu import lib
 
 import pysimd
 from pysimd import dtypes
-from pysimd._cpu import lib
 from pysimd.bench import blas
 from pysimd.bench.data import page_aligned, random_array
 
