@@ -9,7 +9,8 @@ measured AGAIN times more at the end, and the median of the ratios counts.
 
 In turn with NumPy, pysimd's threads run beside those of NumPy's OpenBLAS, which spin for some 100 milliseconds after a
 large product. With ``--apart`` a side is measured when the other's threads sleep, as in a program that multiplies by
-one of the two.
+one of the two. With OPENBLAS_THREAD_TIMEOUT=20 in the environment they sleep after a millisecond, and the grid takes
+minutes instead of an hour.
 
 With ``--control`` NumPy is on both sides: how far such ratios, each measured once, are from 1 is what one can say.
 
@@ -22,6 +23,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
@@ -214,14 +216,25 @@ def once(call: Callable[[], object], calls: int) -> float:
     return (time.perf_counter_ns() - start) / calls
 
 
+def runs(task: Path) -> bool:
+    """Whether a thread of this process has a processor or wants one."""
+    try:
+        return (task / "stat").read_text().rpartition(")")[2].split()[0] == "R"
+    except OSError:  # it has ended
+        return False
+
+
 def until_idle() -> None:
-    """Wait until the other threads of this process sleep, half a second at most."""
+    """Wait until the other threads of this process sleep, half a second at most. (The time that the process has run,
+    which was looked at before, grows with the ticks of the system: of a thread that spins it often said nothing for a
+    millisecond, and --apart measured beside it.)"""
+    own, tasks = str(threading.get_native_id()), Path("/proc/self/task")
     end = time.perf_counter_ns() + 500_000_000
-    while (start := time.perf_counter_ns()) < end:
-        cpu = time.process_time_ns()
+    if not tasks.exists():
+        time.sleep(0.2)
+        return
+    while time.perf_counter_ns() < end and any(runs(task) for task in tasks.iterdir() if task.name != own):
         time.sleep(0.001)
-        if time.process_time_ns() - cpu < 0.3 * (time.perf_counter_ns() - start):
-            return
 
 
 def from_idle(take: Callable[[], float], burst: int) -> float:

@@ -19,25 +19,22 @@
  * There a thread that yields comes back after a slice of time, up to 4 milliseconds. So before a worker yields, it
  * sleeps for some microseconds. Processors count as shared for 100 milliseconds, or longer if they were shared just
  * before, when another thread of the process loses a processor in that time, when a worker was away while it waited,
- * or when one that was awake has not begun before the end of a call, and some thread of the process has lost a
- * processor since it began to wait. Meanwhile nobody yields: workers sleep after a short loop. (Away: another thread
- * had the processor. That a virtual machine stood still does not count. Until that was so for workers that had not
- * begun too, and while a worker that slept, that was on its caller's processor or that its caller moved counted as
- * away, processors were shared most of the time beside nothing: of 400 products on two threads of a Zen 3, each side
- * measured while the other's threads slept, the slowest was at 0.54 of NumPy's speed instead of 0.75 to 0.8, and 6 %
- * were slower instead of 3 %.) A thread that is woken gets a processor before one that spins; it may run on any but the
- * caller's, where the system would put nearly all of them. With calls 100 microseconds apart (Zen 3), to wake a worker
- * that stays away from that processor from then on took the caller 8 microseconds, and the worker began after 14; 29
- * and 36 where it was sent away before each call and allowed back after it; 15 and 50 on an idle processor. So work of
- * less than 64 microseconds wakes nobody meanwhile, but where calls follow on each other: with a limit of 30, one
- * product of 128 x 128 x 128 float between two of NumPy took 49 microseconds instead of 48. Tried there without gain:
- * workers that read how many threads want to run (/proc/loadavg) before they yield; that no worker yields at all;
- * sleeping early for a second; on idle processors, waking for 30 microseconds of work instead of 100.
+ * or when one that was awake has not begun before the end of a call. Meanwhile nobody yields: workers sleep after a
+ * short loop. (Away: another thread had the processor. That a virtual machine stood still does not count, nor that a
+ * worker was on its caller's processor or was moved there, which happens beside nothing.) A thread that is woken gets a
+ * processor before one that spins; it may run on any but the caller's, where the system would put nearly all of them.
+ * With calls 100 microseconds apart (Zen 3), to wake a worker that stays away from that processor from then on took the
+ * caller 8 microseconds, and the worker began after 14; 29 and 36 where it was sent away before each call and allowed
+ * back after it; 15 and 50 on an idle processor. So work of less than 64 microseconds wakes nobody meanwhile, but where
+ * calls follow on each other: with a limit of 30, one product of 128 x 128 x 128 float between two of NumPy took 49
+ * microseconds instead of 48. Tried there without gain: workers that read how many threads want to run (/proc/loadavg)
+ * before they yield; that no worker yields at all; sleeping early for a second.
  *
- * Few workers stay away from the caller's processor at all times. Else the system puts one there although another
- * processor is idle, and it does not run until the caller sleeps: after 150 milliseconds, of calls of 512 x 4 x 309
- * bfloat16 on two threads (Zen 3) the worker took part from the eighth on, which was the first to take 56 microseconds
- * instead of 110; now from the first on.
+ * Few workers stay away from the caller's processor at all times. Else the system may put one there although another
+ * processor is idle, where it does not run until the caller sleeps. After 150 milliseconds without a call, of those of
+ * 512 x 4 x 309 bfloat16 on two threads (Zen 3) the worker took part from the eighth on, the first to take 56
+ * microseconds instead of 110; now it does from the first on. Tried: waking for 30 microseconds of work instead of 100
+ * (400 single products of 1 to 4096 rows, columns and K: no difference).
  *
  * A caller wakes workers one after the other, so more than three sleep early only where half of those that were awake
  * had not begun: bfloat16 products of 512 x 512 x 512, 0.14 milliseconds in turn with PyTorch's, ran at 771 GFLOP/s on
@@ -112,13 +109,11 @@ typedef struct {
 struct worker {
     _Alignas(CACHE_LINE) call *_Atomic call; /* NULL: none; what the caller asks for; or what the worker does: below */
     _Atomic int asleep;
-    _Atomic int naps;    /* it sleeps for some microseconds, to see who has the processor then */
     _Atomic int leaves;  /* it is on a caller's processor: it has to sleep when its item has ended */
     int taken;           /* by a caller */
     int number;          /* in the call */
     int was_awake;       /* when it was asked */
     int64_t switches;    /* of the process, when it went to sleep */
-    _Atomic int64_t watched; /* the same when it began to wait for the next call; -1: it has not looked yet */
     int64_t ran;         /* nanoseconds on a processor, when the caller looked */
     pthread_t id;
     pysimd_processors away; /* from a caller's processor; for callers, who have taken the worker */
@@ -278,9 +273,8 @@ static int64_t take_item(call *c, int thread, int *found)
 static void ask(worker *w, call *c, int away)
 {
     atomic_store(&w->call, c);
-    const int awake = !atomic_load(&w->asleep);
-    w->was_awake = awake && !atomic_load(&w->naps);
-    if (awake) {
+    w->was_awake = !atomic_load(&w->asleep);
+    if (w->was_awake) {
         if (w->away.moved) place(w, away); /* the caller may be on the worker's processor now */
         return;
     }
@@ -368,33 +362,29 @@ static struct {
     pid_t process;
 } pool = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* Whether another thread of the process runs when the worker does not: it loses the processor afterwards. */
-static int takes_processor(worker *self)
+/* Whether another thread of the process runs when the calling one does not: it loses the processor afterwards. */
+static int takes_processor(void)
 {
     const int64_t before = pysimd_all_switches();
-    atomic_store(&self->naps, 1);
     pysimd_nap();
-    atomic_store(&self->naps, 0);
     return pysimd_all_switches() > before;
 }
 
 /* The next call, or NULL when the worker has to sleep. It sleeps early where it would not get its processor back. */
-static call *watch(worker *w)
+static call *watch(const worker *w)
 {
     enum { CHECKS = 16 };
     call *found;
     const int64_t start = now_ns(), spin_ns = is_shared(start) ? pysimd_waits.shared_spin_ns : pysimd_waits.spin_ns;
     presence p = {.seen = start, .switches = -1};
     int naps = 0;
-    atomic_store(&w->watched, -1);
     for (int64_t now = start, looks = 0; now - start < pysimd_waits.awake_ns; now = look(&p), looks++) {
         for (int i = 0; i < CHECKS; i++, relax())
             if ((found = atomic_load(&w->call))) return found;
         if (looks == 0) p.switches = pysimd_switches();
-        if (looks == 4) atomic_store(&w->watched, pysimd_all_switches());
         if (now - start > spin_ns) {
             if (is_shared(now)) return NULL;
-            if (naps++ == 0 && takes_processor(w)) {
+            if (naps++ == 0 && takes_processor()) {
                 atomic_fetch_add(&pysimd_waits.lost, 1);
                 share(now);
                 continue;
@@ -432,20 +422,12 @@ static void *serve(void *argument)
     }
 }
 
-/* Whether a thread of the process has lost its processor since the worker began to wait. It may not have begun because
- * the virtual machine's processor stood still. */
-static int is_displaced(worker *w)
-{
-    const int64_t watched = atomic_load(&w->watched);
-    return watched >= 0 && pysimd_all_switches() > watched;
-}
-
 /* Returns when the worker has nothing to do with the call any more; whether it was awake and has not begun. */
 static int release(worker *w, call *c)
 {
     for (patience p = {.spins = 0};; wait_for_workers(c, &p)) {
         call *expected = c;
-        if (atomic_compare_exchange_strong(&w->call, &expected, NULL)) return w->was_awake && is_displaced(w);
+        if (atomic_compare_exchange_strong(&w->call, &expected, NULL)) return w->was_awake;
         expected = &waiting;
         if (atomic_compare_exchange_strong(&w->call, &expected, NULL)) {
             atomic_fetch_add(&pysimd_waits.freed, 1);
