@@ -597,6 +597,7 @@ static void size_parts(job *j)
     const pysimd_kernel *kernel = p->kernel;
     const int64_t tiles = quotient(p->product->m, kernel->mr) / j->grid.rows, panels = p->panels / j->grid.columns;
     pysimd_product part = *p->product;
+    j->a_bytes = j->b_bytes = 0;
     for (int i = 0; i < 4; i++) {
         part.m = (tiles + i / 2) * kernel->mr, part.n = (panels + i % 2) * kernel->nr;
         const plan of = plan_of(kernel, &part, j->threads);
