@@ -2,9 +2,13 @@
 
 import collections
 import dataclasses
+import hashlib
 import importlib.util
 import itertools
 import json
+import threading
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -231,6 +235,7 @@ def test_a_comparison_from_its_command_line_to_its_record(scripts, monkeypatch, 
     assert document["summary"]
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no /proc")
 def test_a_side_alone_is_sampled_when_other_threads_sleep(scripts, monkeypatch):
     """On a clock of its own, where they spin for 50 milliseconds."""
 
@@ -240,14 +245,41 @@ def test_a_side_alone_is_sampled_when_other_threads_sleep(scripts, monkeypatch):
         def perf_counter_ns(self):
             return self.now
 
-        def process_time_ns(self):
-            return min(self.now, 50_000_000)
-
         def sleep(self, seconds):
             self.now += round(1e9 * seconds)
 
-    cliffs, clock = scripts("cliffs"), Clock()
+    cliffs, clock, done = scripts("cliffs"), Clock(), threading.Event()
+    other = threading.Thread(target=done.wait)
+    other.start()
     monkeypatch.setattr(cliffs, "time", clock)
+    monkeypatch.setattr(cliffs, "runs", lambda task: clock.now < 50_000_000)
     samples = iter([3.0, 1.0, 2.0])
     assert cliffs.from_idle(samples.__next__, 3) == 1.0
-    assert clock.now == 51_000_000
+    assert clock.now == 50_000_000
+    done.set()
+    other.join()
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no /proc")
+def test_a_thread_that_spins_runs_and_one_that_waits_does_not(scripts):
+    cliffs, done, spins = scripts("cliffs"), threading.Event(), [True]
+
+    def spin():
+        while spins:
+            hashlib.pbkdf2_hmac("sha256", b"", b"", 100_000)  # without the GIL
+        done.wait()
+
+    other = threading.Thread(target=spin)
+    other.start()
+    task = Path(f"/proc/self/task/{other.native_id}")
+    end = time.monotonic() + 30
+    while not cliffs.runs(task) and time.monotonic() < end:
+        pass
+    assert cliffs.runs(task)
+    spins.clear()
+    while cliffs.runs(task) and time.monotonic() < end:
+        time.sleep(0.001)
+    assert not cliffs.runs(task)
+    done.set()
+    other.join()
+    assert not cliffs.runs(task)

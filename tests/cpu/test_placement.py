@@ -130,7 +130,7 @@ stopper.kill()
 
 @TWO_PROCESSORS
 def test_workers_stay_away_from_their_caller():
-    """Beside threads that spin, a worker that is woken leaves its caller's processor until that state ends."""
+    """A worker that is woken leaves its caller's processor: one of few at all times, of more beside threads that spin."""
     code = """
 allowed = os.sched_getaffinity(0)
 (task,) = start(1)
@@ -144,9 +144,12 @@ first, last = min(allowed), max(allowed)
 print(seen(first) == allowed - {first}, seen(last) == allowed - {last})
 assert until(lambda: asleep(task))
 waits.shared_until = 0
+print(seen(last) == allowed - {last})
+assert until(lambda: asleep(task))
+waits.few = 0
 print(seen(last) == allowed)
 """
-    assert output(POOL + code) == ["True"] * 3
+    assert output(POOL + code) == ["True"] * 4
 
 
 BESIDE = """
@@ -195,10 +198,16 @@ def test_times_of_sleeping_early_become_longer():
     """Where one follows on another; up to sixteen times as long."""
     code = """
 second = 10**9
+waits.apart = waits.few = 0  # the worker takes part, and does not sleep early
+waits.awake_ns = waits.lost_ns = ever
 waits.shared_ns = 10 * second
+run(2, 2, lambda thread, i: time.sleep(0.02))  # it is awake from here on, behind its caller
+def absent():
+    before = waits.absent
+    run(2, 1, lambda thread, i: None, ns=waits.worth_ns)
+    return waits.absent > before
 def length():
-    before = waits.beside
-    run(2, 1, lambda thread, i: until(lambda: waits.beside > before), ns=waits.worth_ns)
+    until(absent)
     return round((waits.shared_until - time.monotonic_ns()) / waits.shared_ns)
 def ended(seconds):
     waits.shared_until = time.monotonic_ns() - seconds * second  # before the start of the clock, too
