@@ -130,7 +130,7 @@ stopper.kill()
 
 @TWO_PROCESSORS
 def test_workers_stay_away_from_their_caller():
-    """A worker that is woken leaves its caller's processor: one of few at all times, of more beside threads that spin."""
+    """A worker that is woken leaves its caller's processor: one of few always, of more beside threads that spin."""
     code = """
 allowed = os.sched_getaffinity(0)
 (task,) = start(1)
