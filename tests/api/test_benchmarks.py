@@ -269,17 +269,20 @@ def test_a_thread_that_spins_runs_and_one_that_waits_does_not(scripts):
             hashlib.pbkdf2_hmac("sha256", b"", b"", 100_000)  # without the GIL
         done.wait()
 
-    other = threading.Thread(target=spin)
+    other = threading.Thread(target=spin, daemon=True)
     other.start()
     task = Path(f"/proc/self/task/{other.native_id}")
     end = time.monotonic() + 30
-    while not cliffs.runs(task) and time.monotonic() < end:
-        pass
-    assert cliffs.runs(task)
+
+    def comes(state):  # between two calls the thread waits for the GIL for a moment
+        while (found := cliffs.runs(task)) != state and time.monotonic() < end:
+            time.sleep(0.001)
+        return found == state
+
+    assert comes(True)
     spins.clear()
-    while cliffs.runs(task) and time.monotonic() < end:
-        time.sleep(0.001)
-    assert not cliffs.runs(task)
+    other_sleeps = comes(False)
     done.set()
+    assert other_sleeps
     other.join()
     assert not cliffs.runs(task)
