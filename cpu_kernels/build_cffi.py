@@ -114,10 +114,10 @@ ffi.cdef(
     } pysimd_product;
     int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product);
     typedef struct {
-        int64_t rows, columns;
+        int64_t rows, columns, blocks;
     } pysimd_grid;
     pysimd_grid pysimd_grid_for(const pysimd_kernel *kernel, const pysimd_product *product, int threads,
-                                int64_t batch);
+                                int64_t batch, int64_t blocks, int packs_a);
     typedef struct { ...; } pysimd_claim;
     int64_t pysimd_take_item(pysimd_claim *claims, int threads, int64_t items, int thread);
 

@@ -75,8 +75,8 @@ def matmul(a, b, *, out=None, kernel=None, threads=None):
             float32 result is then rounded once, at the end.
         kernel: name of a kernel, or a ``MicroKernel``, that computes all tiles. By default the types and n choose it:
             on a CPU the narrowest tile of the highest instruction set that covers n columns.
-        threads: number of threads on a CPU. By default as many as the estimated time is worth, at most
-            PYSIMD_NUM_THREADS or one per core.
+        threads: the most threads on a CPU, of which each has 4 microseconds of estimated work or more. By default as
+            many as the estimated time is worth, at most PYSIMD_NUM_THREADS or one per core.
 
     Returns:
         ``out``, or a new array: float32 for float32, bfloat16 and, on a CPU, float16; float64 for float64; int32 for

@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from any_work import divide_any_work
 from cases import QUICK, SEED
 from hypothesis import HealthCheck, settings
 
@@ -64,6 +65,11 @@ def own_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def many_threads():
+    divide_any_work()
 
 
 @pytest.fixture

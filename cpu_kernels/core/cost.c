@@ -44,6 +44,7 @@ double pysimd_estimate_ns(const pysimd_kernel *kernel, double macs, double bytes
 
 int pysimd_threads_for(double ns, double thread_ns, int most)
 {
+    if (thread_ns <= 0) return most;
     const double worth = ns / thread_ns;
     return worth >= most ? most : worth < 2 ? 1 : (int)worth;
 }

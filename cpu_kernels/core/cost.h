@@ -8,7 +8,8 @@
  * operands. The rate is measured at the first estimate for a kernel (some 100 microseconds), on packed panels in L1. */
 double pysimd_estimate_ns(const pysimd_kernel *kernel, double macs, double bytes);
 
-/* Threads for `ns` nanoseconds of work: at least `thread_ns` of it for each thread, at most `most` threads. */
+/* Threads for `ns` nanoseconds of work: at least `thread_ns` of it for each thread, at most `most` threads, and so many
+ * if `thread_ns` is 0. */
 int pysimd_threads_for(double ns, double thread_ns, int most);
 
 /* Threads for `ns` nanoseconds of work where they are awake: one for less than two `thread_ns` (on up to three cores one

@@ -27,6 +27,7 @@ static struct { /* backends/cpu/dispatch.py has their values and the reasons */
     int threads;         /* of large work, unless the call says how many */
     double thread_ns;    /* of work that is worth two threads, a half; if they are awake: see cost.h */
     double wake_ns;      /* work that is worth waking a thread */
+    double given_ns;     /* work that is worth each of the threads that a call asks for */
     double gil_ns;       /* the GIL is released for longer work */
     double stream_bytes; /* larger results are written by non-temporal stores */
 } limits;
@@ -98,8 +99,10 @@ static int interrupted(void *context)
     return raised;
 }
 
-static int default_threads(double ns)
+/* `most`: that the call asks for, or 0. */
+static int threads_worth(double ns, int most)
 {
+    if (most) return pysimd_threads_for(ns, limits.given_ns, most);
     return ns > 0 ? pysimd_threads_awake(ns, limits.thread_ns, limits.threads) : 1;
 }
 
@@ -194,7 +197,7 @@ static PyObject *multiply(const request *r)
     p.product.alpha = f->alpha, p.product.beta = f->beta;
     const pysimd_scaling scaling = in_place ? (pysimd_scaling){0} : scaling_of(r, &p, kernel, &p.out, &target);
     const double ns = estimate(&p, kernel);
-    p.product.threads = r->threads ? r->threads : default_threads(ns);
+    p.product.threads = threads_worth(ns, r->threads);
     p.product.ns = ns;
     p.product.woken = r->threads ? 0 : pysimd_threads_for(ns, limits.wake_ns, limits.threads);
     if (compute(kernel, &p.product, ns, in_place ? NULL : &scaling, result, copied)) goto failed;
@@ -472,7 +475,7 @@ static PyObject *door_threads(PyObject *self, PyObject *args)
     const pysimd_sizes size = pysimd_element_sizes[kernel->types];
     p.a.size = size.a, p.b.size = size.b, p.out.size = size.c;
     const double ns = estimate(&p, kernel);
-    return PyLong_FromLong(default_threads(ns));
+    return PyLong_FromLong(threads_worth(ns, 0));
 }
 
 /* Whether matmul would store the result in `out` by non-temporal stores. */
@@ -512,8 +515,8 @@ static PyObject *door_start(PyObject *self, PyObject *args)
 static PyObject *door_set_limits(PyObject *self, PyObject *args)
 {
     (void)self;
-    if (!PyArg_ParseTuple(args, "idddd", &limits.threads, &limits.thread_ns, &limits.wake_ns, &limits.gil_ns,
-                          &limits.stream_bytes))
+    if (!PyArg_ParseTuple(args, "iddddd", &limits.threads, &limits.thread_ns, &limits.wake_ns, &limits.given_ns,
+                          &limits.gil_ns, &limits.stream_bytes))
         return NULL;
     Py_RETURN_NONE;
 }
@@ -550,7 +553,8 @@ static PyMethodDef functions[] = {
     {"threads", door_threads, METH_VARARGS, "threads(kernel, m, n, k, batch)"},
     {"streams", (PyCFunction)(void *)door_streams, METH_FASTCALL, "streams(a, b, out, kernel)"},
     {"start", door_start, METH_VARARGS, "start(kernels, dtypes)"},
-    {"set_limits", door_set_limits, METH_VARARGS, "set_limits(threads, thread_ns, wake_ns, gil_ns, stream_bytes)"},
+    {"set_limits", door_set_limits, METH_VARARGS,
+     "set_limits(threads, thread_ns, wake_ns, given_ns, gil_ns, stream_bytes)"},
     {"take_tensors", door_take_tensors, METH_VARARGS, "take_tensors(types, exchange_api, forward_mode)"},
     {"layouts", (PyCFunction)(void *)door_layouts, METH_FASTCALL, "layouts(a, b, c, out, call)"},
     {"operator", door_operator, METH_VARARGS, "operator(types, observers, plain, dispatched)"},

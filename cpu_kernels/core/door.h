@@ -8,7 +8,7 @@
  *
  *   start(kernels, dtypes)   kernels: dict of names and MicroKernel objects to rows of the table; dtypes: tuples
  *                            (types, a, b, c) of NumPy's type numbers
- *   set_limits(threads, thread_ns, wake_ns, gil_ns, stream_bytes)
+ *   set_limits(threads, thread_ns, wake_ns, given_ns, gil_ns, stream_bytes)
  *   take_tensors(types, exchange_api, forward_mode)   matmul and gemm take tensors of these types from now on:
  *                            tensors.h; returns whether they do
  *   layouts(a, b, c, out, call)           key, device and addresses of a call with tensors on a GPU: tensors.h

@@ -9,6 +9,8 @@
  *     for jr         some micro-panels of B, for L2
  *     for ir         a micro-panel of A, for L1, and a row of micro-tiles of C: one call of the kernel
  *
+ * Several threads share these loops, or each has parts of C, or blocks of K, of its own: see grid.h.
+ *
  * In GotoBLAS and BLIS a micro-panel of B stays in L1 and micro-tiles follow one another down the columns of C, whose
  * lines are then written in pieces of a tile's width, each at the distance of a row. Like that 4096 x 64 x 4096 float
  * took 1.8 times as long on a Xeon and 1.17 times on a Zen 3, 1117 x 34 x 3459 double 1.7 and 1.2 times, 128 x 128 x
@@ -67,8 +69,10 @@ enum {
     MOST_ROW_ITEMS = 1 << 24,     /* blocks of rows of A */
     LARGEST_TILE = 32 * 32 * 4,   /* bytes */
     PRODUCT_OF_A_THREAD = 1 << 25, /* smaller products of a batch, in multiply-adds, are computed by one thread each */
-    WORTH_TWO_THREADS = 1 << 21,  /* multiply-adds */
-    WORTH_TWO_NS = 12 * 1000,     /* the same in nanoseconds: int8 of 128 x 128 x 128 takes 10 to 14 thousand (Xeon) */
+    WORTH_TWO_THREADS = 1 << 21,  /* multiply-adds, */
+    WORTH_TWO_OF_BLOCKS = 1 << 19, /* where K has several blocks, */
+    WORTH_TWO_NS = 12 * 1000,     /* the same in nanoseconds: int8 of 128 x 128 x 128 takes 10 to 14 thousand (Xeon), */
+    WORTH_TWO_OF_TILES_NS = 40 * 1000, /* with tile registers */
     WORTH_A_THREAD = 1 << 18,     /* multiply-adds of each, where there are so many */
     CLAIMED_PHASES = 3,           /* whose claims are kept: the last, this one and the next */
     WORTH_A_PHASE = 1 << 22,      /* multiply-adds of each thread between two barriers, if there are so many */
@@ -268,6 +272,8 @@ typedef struct {
     int64_t products;     /* in an item, where a thread computes whole products */
     pysimd_grid grid;     /* where it computes parts of them */
     int64_t items;        /* of these */
+    char *sums;           /* C of each block of K but the first, where parts have one block */
+    int64_t sums_bytes;   /* of one block of one product */
     int threads;
     pysimd_claim *claims; /* one for each thread */
     _Atomic int *stop;
@@ -529,12 +535,21 @@ void pysimd_give_back_buffer(buffer *used) { free(atomic_exchange(&spare, used))
 
 /* --- a call --- */
 
+/* Where parts have one block of K each, that many parts of the rows of a product are items of a second phase. */
+static int64_t parts_of_rows(const job *j)
+{
+    const pysimd_product *q = j->plan->product;
+    return pysimd_grid_adding(q->m, q->n, j->grid.blocks, j->threads);
+}
+
+/* Parts of the products in which sums of blocks of K are added. */
+static int64_t adding_items(const job *j) { return j->plan->batch * parts_of_rows(j); }
+
 /* Whole products, by one thread. */
 static int64_t items_of_products(void *context, int64_t phase)
 {
     const job *j = context;
-    (void)phase;
-    return j->items;
+    return phase == 0 ? j->items : adding_items(j);
 }
 
 static void product_by_blocks(worker *w, int64_t index, char *of_b)
@@ -560,29 +575,56 @@ static void run_products(void *context, int thread, int64_t phase, int64_t item)
     }
 }
 
-/* Parts of products, by one thread. */
-static pysimd_product part_at(const plan *p, pysimd_grid grid, int64_t index)
+/* Parts of products, by one thread. Part `index` of product `of`: of C, or of the sums of a block of K. */
+static pysimd_product part_at(const job *j, int64_t of, int64_t index)
 {
+    const plan *p = j->plan;
+    const pysimd_grid grid = j->grid;
     const pysimd_product *q = p->product;
-    const int64_t tiles = quotient(q->m, p->kernel->mr), i = index / grid.columns, j = index % grid.columns;
-    const int64_t row = begin_of(tiles, i, grid.rows) * p->kernel->mr;
-    const int64_t column = begin_of(p->panels, j, grid.columns) * p->kernel->nr;
+    const int64_t block = index % grid.blocks, at = index / grid.blocks;
+    const int64_t tiles = quotient(q->m, p->kernel->mr), i0 = at / grid.columns, j0 = at % grid.columns;
+    const int64_t row = begin_of(tiles, i0, grid.rows) * p->kernel->mr;
+    const int64_t column = begin_of(p->panels, j0, grid.columns) * p->kernel->nr;
+    const int64_t first = block * p->kc;
     pysimd_product part = *q;
-    part.m = least(begin_of(tiles, i + 1, grid.rows) * p->kernel->mr, q->m) - row;
-    part.n = least(begin_of(p->panels, j + 1, grid.columns) * p->kernel->nr, q->n) - column;
-    part.a = (const char *)q->a + row * q->rs_a * p->size.a;
-    part.b = (const char *)q->b + column * q->cs_b * p->size.b;
+    part.m = least(begin_of(tiles, i0 + 1, grid.rows) * p->kernel->mr, q->m) - row;
+    part.n = least(begin_of(p->panels, j0 + 1, grid.columns) * p->kernel->nr, q->n) - column;
+    if (grid.blocks > 1) part.k = least(p->kc, q->k - first);
+    part.a = (const char *)q->a + (row * q->rs_a + first * q->cs_a) * p->size.a;
+    part.b = (const char *)q->b + (first * q->rs_b + column * q->cs_b) * p->size.b;
     part.c = (char *)q->c + (row * q->rs_c + column) * p->size.c;
+    if (block == 0) return part;
+    part.c = j->sums + (of * (grid.blocks - 1) + block - 1) * j->sums_bytes + (row * q->n + column) * p->size.c;
+    part.rs_c = q->n, part.cs_c = 1;
+    part.flags = PYSIMD_ZERO;
+    for (int d = 0; d < q->ndim; d++) part.batch_c[d] = 0;
     return part;
+}
+
+/* The sums of the blocks of K are added to C in ascending order, as one thread adds them: the same bits. */
+static void add_sums(const job *j, int64_t item)
+{
+    const plan *p = j->plan;
+    const pysimd_product *q = p->product;
+    const int64_t parts = parts_of_rows(j), product = item / parts;
+    const int64_t row = begin_of(q->m, item % parts, parts), rows = begin_of(q->m, item % parts + 1, parts) - row;
+    const pysimd_factors factors = {q->flags & PYSIMD_FACTORS ? q->alpha : 1, 1, 1};
+    char *c = pysimd_matrices_at(q, p->size, product).c + row * q->rs_c * p->size.c;
+    const char *sums = j->sums + product * (j->grid.blocks - 1) * j->sums_bytes + row * q->n * p->size.c;
+    for (int64_t i = 1; i < j->grid.blocks; i++, sums += j->sums_bytes)
+        pysimd_scale_tile(p->kernel->types, factors, rows, q->n, sums, q->n, c, q->rs_c);
 }
 
 static void run_parts(void *context, int thread, int64_t phase, int64_t item)
 {
     const job *j = context;
-    const int64_t parts = j->grid.rows * j->grid.columns;
-    (void)phase;
+    const int64_t parts = j->grid.rows * j->grid.columns * j->grid.blocks;
+    if (phase > 0) {
+        if (!atomic_load(j->stop)) add_sums(j, item);
+        return;
+    }
     item = pysimd_take_item(j->claims, j->threads, j->items, thread);
-    const pysimd_product product = part_at(j->plan, j->grid, item % parts);
+    const pysimd_product product = part_at(j, item / parts, item % parts);
     const plan p = plan_of(j->plan->kernel, &product, j->threads);
     job part = *j;
     part.plan = &p;
@@ -590,7 +632,8 @@ static void run_parts(void *context, int thread, int64_t phase, int64_t item)
     product_by_blocks(&w, item / parts, j->b + thread * j->b_bytes);
 }
 
-/* The memory that any part takes: parts are as high and wide as the first ones, or a tile less. */
+/* The memory that any part takes: parts are as high and wide as the first ones, or a tile less, and the last block of K
+ * may be shorter. */
 static void size_parts(job *j)
 {
     const plan *p = j->plan;
@@ -598,11 +641,13 @@ static void size_parts(job *j)
     const int64_t tiles = quotient(p->product->m, kernel->mr) / j->grid.rows, panels = p->panels / j->grid.columns;
     pysimd_product part = *p->product;
     j->a_bytes = j->b_bytes = 0;
-    for (int i = 0; i < 4; i++) {
-        part.m = (tiles + i / 2) * kernel->mr, part.n = (panels + i % 2) * kernel->nr;
+    for (int i = 0; i < 8; i++) {
+        part.m = (tiles + i / 2 % 2) * kernel->mr, part.n = (panels + i % 2) * kernel->nr;
+        if (j->grid.blocks > 1) part.k = i < 4 ? p->kc : p->product->k - (p->k_blocks - 1) * p->kc;
         const plan of = plan_of(kernel, &part, j->threads);
         j->a_bytes = most(j->a_bytes, of.a_bytes), j->b_bytes = most(j->b_bytes, of.b_bytes);
     }
+    j->sums_bytes = multiple(p->product->m * p->product->n * p->size.c, CACHE_LINE);
 }
 
 /* Phase i multiplies by block i - 1 of B, and packs block i: the blocks of one product, or of some, after those of the
@@ -686,44 +731,51 @@ static team team_of(job *j, int threads)
 int pysimd_gemm_divides(double macs) { return macs >= WORTH_TWO_THREADS; }
 
 /* At most those of the product; one where it is too small to be divided: from 128 x 128 x 128 on, two were faster than
- * one (1.3 to 1.6 times), below they were not (Zen 3; see is_divided in driver.c). Of 16 cores of a Xeon eight took 0.6
- * times as long as one for that product, four 0.7 times. */
-static int threads_of(const pysimd_product *q)
+ * one (1.3 to 1.6 times), below they were not (Zen 3; see is_divided in driver.c), unless K has several blocks: 200
+ * products of 0.5 to 3 million multiply-adds were 1.47 times as fast on two threads of a Xeon. Of 16 cores of a Xeon
+ * eight took 0.6 times as long as one for 128 x 128 x 128, four 0.7 times. With tile registers two threads took 0.8 to
+ * 1.4 times as long for work that is estimated at less than 40 microseconds. */
+static int threads_of(const pysimd_kernel *kernel, const pysimd_product *q)
 {
     const int asked = q->threads;
     double macs = (double)q->m * (double)q->n * (double)q->k;
     for (int d = 0; d < q->ndim; d++) macs *= (double)q->shape[d];
     const double worth = macs / WORTH_A_THREAD;
     const int bound = asked < 1 ? 1 : asked > PYSIMD_MAX_THREADS ? PYSIMD_MAX_THREADS : asked;
-    if (!pysimd_gemm_divides(macs) || (q->ns > 0 && q->ns < WORTH_TWO_NS)) return 1;
+    const int divides = q->k > longest_block(kernel) ? macs >= WORTH_TWO_OF_BLOCKS : pysimd_gemm_divides(macs);
+    const int worth_two_ns = kernel->k_tile ? WORTH_TWO_OF_TILES_NS : WORTH_TWO_NS;
+    if (!divides || (q->ns > 0 && q->ns < worth_two_ns)) return 1;
     return worth >= bound ? bound : (int)worth;
 }
 
 int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *given)
 {
-    const int asked = threads_of(given);
+    const int asked = threads_of(kernel, given);
     if (pysimd_strips_take(kernel, given)) return pysimd_strips(kernel, given, asked);
     const plan p = plan_of(kernel, given, 1);
     const int threads = pysimd_threads_at_hand(asked, given->woken, given->ns);
     _Atomic int stop = 0;
     job j = {.plan = &p, .threads = threads, .a_bytes = p.a_bytes, .b_bytes = p.b_bytes, .stop = &stop,
              .products = quotient(p.batch, threads * PARTS_A_THREAD),
-             .grid = pysimd_grid_for(kernel, given, threads, p.batch)};
+             .grid = pysimd_grid_for(kernel, given, threads, p.batch, p.k_blocks, !p.a_in_place)};
     const int by_parts = j.grid.rows > 0, by_products = by_parts || divides_batch(&p, threads);
-    j.items = by_parts ? p.batch * j.grid.rows * j.grid.columns : quotient(p.batch, j.products);
+    j.items = by_parts ? p.batch * j.grid.rows * j.grid.columns * j.grid.blocks : quotient(p.batch, j.products);
     if (by_parts) size_parts(&j);
     team t = team_of(&j, threads);
     const int64_t b_bytes = (by_products ? threads : t.buffers * t.together) * j.b_bytes;
     const int64_t a_bytes = threads * j.a_bytes;
     const int64_t claims_bytes = threads * 2 * CLAIMED_PHASES * (int64_t)sizeof(pysimd_claim);
-    buffer *memory = pysimd_take_buffer(b_bytes + a_bytes + claims_bytes);
+    const int64_t sums_bytes = by_parts ? p.batch * (j.grid.blocks - 1) * j.sums_bytes : 0;
+    buffer *memory = pysimd_take_buffer(b_bytes + a_bytes + claims_bytes + sums_bytes);
     if (!memory) return -1;
     j.b = t.b = memory->data, j.a = memory->data + b_bytes;
     j.claims = (pysimd_claim *)(memory->data + b_bytes + a_bytes);
+    j.sums = memory->data + b_bytes + a_bytes + claims_bytes;
     memset(j.claims, 0, (size_t)claims_bytes);
     pysimd_work work;
     if (by_products)
-        work = (pysimd_work){&j, 1, items_of_products, by_parts ? run_parts : run_products, &stop, threads};
+        work = (pysimd_work){&j, 1 + (by_parts && j.grid.blocks > 1), items_of_products,
+                             by_parts ? run_parts : run_products, &stop, threads};
     else
         work = (pysimd_work){&t, blocks_of(&t) + 1, items_of_blocks, run_blocks, &stop, threads};
     const int refused = given->begin && given->begin(given->context);

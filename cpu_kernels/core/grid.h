@@ -5,10 +5,59 @@
 #include "driver.h"
 #include "split.h"
 
-/* Parts of a product, of whole micro-tiles, which differ by a tile at most in each direction; 0 rows: no grid. */
+/* Parts of a product, of whole micro-tiles, which differ by a tile at most in each direction; 0 rows: no grid. A part
+ * has all of K, or one of its `blocks` blocks. */
 typedef struct {
-    int64_t rows, columns;
+    int64_t rows, columns, blocks;
 } pysimd_grid;
+
+/* What a grid is chosen by. */
+typedef struct {
+    const pysimd_kernel *kernel;
+    int64_t tiles, panels; /* micro-tiles in a column of C, micro-panels of B */
+    int64_t batch, threads;
+    int64_t packing; /* multiply-adds that take as long as packing an element of A or B */
+} pysimd_grid_problem;
+
+static inline int64_t pysimd_grid_rounds(const pysimd_grid_problem *x, pysimd_grid grid)
+{
+    return quotient(grid.rows * grid.columns * grid.blocks * x->batch, x->threads);
+}
+
+/* Rows and columns of the largest part. */
+static inline int64_t pysimd_grid_high(const pysimd_grid_problem *x, pysimd_grid grid)
+{
+    return quotient(x->tiles, grid.rows) * x->kernel->mr;
+}
+static inline int64_t pysimd_grid_wide(const pysimd_grid_problem *x, pysimd_grid grid)
+{
+    return quotient(x->panels, grid.columns) * x->kernel->nr;
+}
+
+/* Of the grids with as many parts as wanted, or twice as many, that which ends first. */
+static inline pysimd_grid pysimd_grid_of_blocks(const pysimd_grid_problem *x, int64_t parts, int64_t blocks)
+{
+    pysimd_grid found = {0, 0, blocks};
+    double shortest = 0;
+    for (int twice = 1; twice <= 2; twice++) {
+        const int64_t count = quotient(twice * parts, x->batch * blocks);
+        for (int64_t rows = 1; rows <= least(count, x->tiles); rows++) {
+            const pysimd_grid grid = {rows, least(count / rows, x->panels), blocks};
+            const double time = (double)pysimd_grid_rounds(x, grid) * (double)(pysimd_grid_high(x, grid) + x->packing) *
+                                (double)(pysimd_grid_wide(x, grid) + x->packing);
+            if (found.rows && time >= shortest) continue;
+            found = grid, shortest = time;
+        }
+    }
+    return found;
+}
+
+/* Parts of the rows of a product in which the sums of its blocks of K are added to C. */
+static inline int64_t pysimd_grid_adding(int64_t m, int64_t n, int64_t blocks, int64_t threads)
+{
+    enum { WORTH = 1 << 14 }; /* elements */
+    return most(least(m * n / WORTH * (blocks - 1), least(threads, m)), 1);
+}
 
 /* A product for several threads becomes a grid of products, of which each is packed and multiplied by one thread, the
  * same in every call (claims.h): panels that all threads share come from another processor's cache, and threads wait
@@ -21,9 +70,15 @@ typedef struct {
  * threads those of 160 to 320 0.6 to 0.9; on two of a Zen 3 those of 100 to 200 0.8 to 1.0, larger ones 0.99 to 1.08.
  * With more than 64 rows for each thread shared panels are read for long: grids took 1.1 to 1.3 times as long for
  * 2000 x 1000 x 100 and 2000 x 2000 x 300, 1.05 to 1.2 times for 4096 x 64 x 4096 (16 threads). With tile registers,
- * 160, 200 and 500 bfloat16 and int8 took 0.4 to 0.8 times as long on 16 threads as when parts had to be equal. */
+ * 160, 200 and 500 bfloat16 and int8 took 0.4 to 0.8 times as long on 16 threads as when parts had to be equal.
+ *
+ * Where K has several `blocks`, parts may have one of them each: a C of few rows and columns has not enough tiles for
+ * all threads, or each thread packs all of A or B. The sums of a block are added to C afterwards. On two threads of a
+ * Xeon 64 x 4096 x 64 float and double took 0.5 to 0.7 times as long, 128 x 4096 x 128 0.55 to 0.8, bfloat16 0.8; on 16
+ * threads 0.4 to 0.6 and 0.55 to 0.95, 8 x 13374 x 24 double 0.15. Some that are `tall`, or whose C is larger than
+ * below, took 1.1 to 1.4 times as long. `packs_a`: A is not read in place. */
 static inline pysimd_grid pysimd_grid_for(const pysimd_kernel *kernel, const pysimd_product *product, int threads,
-                                          int64_t batch)
+                                          int64_t batch, int64_t blocks, int packs_a)
 {
     enum {
         SMALL = 1 << 23,      /* the most multiply-adds for few threads; up to which there may be any number of rows, */
@@ -33,26 +88,39 @@ static inline pysimd_grid pysimd_grid_for(const pysimd_kernel *kernel, const pys
         FEW_PARTS = 1 << 28,  /* up to which a thread has one part or two, with tile registers */
         PACKING = 32,
         PACKING_FOR_TILES = 128,
+        MOST_SUMS = 1 << 20,  /* elements of C of all blocks but the first; */
+        MOST_OF_FEW = 1 << 16, MOST_OF_MANY = 1 << 15, /* of one block, with few threads and more */
+        ADDING = 64,          /* multiply-adds that take as long as adding one of them, */
+        ADDING_FOR_TILES = 128,
+        WAITING = 4096,       /* and elements that take as long as waiting for the last part */
+        STARTING = 32,        /* elements packed, of a row and a column each, while a part starts */
     };
-    static const double LARGEST_OF_TILES = 1ll << 33;
-    const double macs = (double)product->m * (double)product->n * (double)product->k;
-    pysimd_grid found = {0, 0};
-    if (threads == 1 || batch >= (kernel->k_tile ? 2 : 4 * threads)) return found;
-    if (macs > (kernel->k_tile ? LARGEST_OF_TILES : threads > FEW_THREADS ? LARGE : SMALL)) return found;
-    if (!kernel->k_tile && macs > SMALL && product->m > ROWS_A_THREAD * threads) return found;
-    const int64_t tiles = quotient(product->m, kernel->mr), panels = quotient(product->n, kernel->nr);
-    const int64_t packing = (kernel->k_tile ? PACKING_FOR_TILES : PACKING) * kernel->k_group;
+    static const double LARGEST_OF_TILES = 1ll << 33, WORTH_DIVIDING = 0.85; /* the time of whole parts */
+    const double k = (double)product->k, area = (double)product->m * (double)product->n * (double)batch;
+    const double macs = (double)product->m * (double)product->n * k;
+    const int group = (int)kernel->k_group;
+    const pysimd_grid none = {0, 0, 1};
+    if (threads == 1 || batch >= (kernel->k_tile ? 2 : 4 * threads)) return none;
+    const pysimd_grid_problem x = {kernel, quotient(product->m, kernel->mr), quotient(product->n, kernel->nr), batch,
+                                   threads, (kernel->k_tile ? PACKING_FOR_TILES : PACKING) * group};
     const int64_t parts = kernel->k_tile && macs > FEW_PARTS ? threads * 5 / 2 : threads; /* of all products */
-    double shortest = 0;
-    for (int twice = 1; twice <= 2; twice++) {
-        const int64_t count = quotient(twice * parts, batch);
-        for (int64_t rows = 1; rows <= least(count, tiles); rows++) {
-            const int64_t columns = least(count / rows, panels), rounds = quotient(rows * columns * batch, threads);
-            const int64_t high = quotient(tiles, rows) * kernel->mr, wide = quotient(panels, columns) * kernel->nr;
-            const double time = (double)rounds * (double)(high + packing) * (double)(wide + packing);
-            if (found.rows && time >= shortest) continue;
-            found = (pysimd_grid){rows, columns}, shortest = time;
-        }
+    const int too_high = !kernel->k_tile && macs > SMALL && product->m > ROWS_A_THREAD * threads;
+    const int whole = !too_high && macs <= (kernel->k_tile ? LARGEST_OF_TILES : threads > FEW_THREADS ? LARGE : SMALL);
+    const int tall = product->m >= ROWS_A_THREAD * threads && !packs_a;
+    const int divides_k = blocks > 1 && batch < threads && !tall && area * (double)(blocks - 1) <= MOST_SUMS &&
+                          area <= (threads > FEW_THREADS ? MOST_OF_MANY : MOST_OF_FEW);
+    pysimd_grid found = none;
+    double shortest = 0; /* times what it may be */
+    for (int divided = !whole; divided <= divides_k; divided++) {
+        const pysimd_grid grid = pysimd_grid_of_blocks(&x, parts, divided ? blocks : 1);
+        const double high = (double)pysimd_grid_high(&x, grid), wide = (double)pysimd_grid_wide(&x, grid);
+        const double packing = (double)x.packing, part = high * wide + packing * (wide + (packs_a ? high : 0));
+        const double each = part * k / (double)grid.blocks + packing * packing * STARTING;
+        const double sums = area * (double)(grid.blocks - 1);
+        const double adding = sums / (double)pysimd_grid_adding(product->m, product->n, blocks, threads) + WAITING;
+        const int rate = (kernel->k_tile ? ADDING_FOR_TILES * group : ADDING) * group;
+        const double time = (double)pysimd_grid_rounds(&x, grid) * each + (divided ? adding * rate : 0);
+        if (!found.rows || time < shortest) found = grid, shortest = (kernel->k_tile ? 1 : WORTH_DIVIDING) * time;
     }
     return found;
 }

@@ -32,6 +32,10 @@ CASES = [  # batch, m, k, n: split by products, by rows of tiles, and not at all
     ((3,), 64, 200, 192),
     ((), 132, 300, 77),
     ((), 41, 2200, 131),
+    ((), 30, 5000, 50),  # blocks of K by themselves, whose sums are added
+    ((2,), 70, 2500, 33),
+    ((), 100, 20000, 21),
+    ((), 100, 9000, 180),
     ((), 200, 200, 200),
     ((), 256, 256, 384),  # blocks: each thread has columns, or rows; columns that are not divided equally
     ((), 90, 130, 1111),
@@ -425,18 +429,31 @@ GRIDS = [  # kernel, threads, products, m, k, n: rows and columns of the grid, o
     ("amx_bf16f32_outer_32x32", 12, 1, 8192, 512, 4096, None),
     ("amx_bf16f32_outer_32x32", 8, 2, 512, 512, 512, None),
 ]
+GRIDS_OF_BLOCKS = [  # the same with several blocks of K: their number last
+    ("avx2_f32_outer_6x16", 2, 1, 64, 4096, 64, 4, (1, 1, 4)),
+    ("avx2_f32_outer_6x16", 2, 1, 64, 3000, 64, 3, (1, 1, 3)),
+    ("avx2_f32_outer_6x16", 16, 1, 64, 4096, 64, 4, (2, 2, 4)),
+    ("avx2_f32_outer_6x16", 2, 1, 256, 4096, 256, 4, (1, 1, 4)),
+    ("avx2_f32_outer_6x16", 2, 1, 1000, 4096, 1000, 4, None),  # C is too large,
+    ("avx2_f32_outer_6x16", 2, 1, 64, 4096, 64, 1000, None),  # or there are too many of them
+    ("avx2_f32_outer_6x16", 1, 1, 64, 4096, 64, 4, None),
+    ("avx2_f32_outer_6x16", 2, 2, 64, 4096, 64, 4, None),  # each thread has a product of its own
+    ("amx_bf16f32_outer_32x32", 2, 1, 64, 4096, 64, 8, (1, 1, 8)),
+]
 
 
-def grid_of(name, threads, products, m, k, n):
+def grid_of(name, threads, products, m, k, n, blocks=1):
     kernels = {ffi.string(lib.pysimd_kernels[i].name): i for i in range(lib.pysimd_kernel_count)}
     kernel = ffi.addressof(lib.pysimd_kernels, kernels[name.encode()])
     product = ffi.new("pysimd_product *")
     product.m, product.k, product.n = m, k, n
-    grid = lib.pysimd_grid_for(kernel, product, threads, products)
-    return (grid.rows, grid.columns) if grid.rows else None
+    grid = lib.pysimd_grid_for(kernel, product, threads, products, blocks, 1)
+    assert grid.blocks in (1, blocks)
+    found = (grid.rows, grid.columns) if grid.blocks == 1 else (grid.rows, grid.columns, grid.blocks)
+    return found if grid.rows else None
 
 
-@pytest.mark.parametrize("case", GRIDS, ids=str)
+@pytest.mark.parametrize("case", GRIDS + GRIDS_OF_BLOCKS, ids=str)
 def test_the_grid_of_parts(case):
     assert grid_of(*case[:-1]) == case[-1]
 
@@ -446,11 +463,24 @@ def test_no_grid_has_more_parts_than_two_for_a_thread_nor_parts_without_tiles(th
     for _ in range(300):
         m, k, n = (int(x) for x in rng.integers(1, 700, 3))
         products = int(rng.integers(1, 5))
-        if grid := grid_of("avx2_f32_outer_6x16", threads, products, m, k, n):
-            rows, columns = grid
-            assert rows * columns <= max(1, -(-2 * threads // products))
+        blocks = int(rng.integers(1, 9))
+        if grid := grid_of("avx2_f32_outer_6x16", threads, products, m, k, n, blocks):
+            rows, columns, blocks = (*grid, 1)[:3]
+            assert rows * columns <= max(1, -(-2 * threads // (products * blocks)))
             assert rows <= -(-m // 6)
             assert columns <= -(-n // 16)
+
+
+@pytest.mark.parametrize("threads", [2, 3, 8])
+def test_threads_that_a_call_asks_for_have_work_each(threads, cpu_limits, rng):
+    """It computes alone what is not worth two of them."""
+    a, b = pair(rng, "f32", (500,), 8, 8, 8)
+    waits = lib.pysimd_waits
+    for given_ns, divided in ((1e9, False), (0, True), (1.0, True)):
+        cpu_limits(given_ns=given_ns)
+        before = waits.led + waits.taken
+        pysimd.matmul(a, b, threads=threads)
+        assert (waits.led + waits.taken > before) == divided
 
 
 @pytest.fixture

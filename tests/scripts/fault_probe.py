@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from any_work import divide_any_work
 from faults import HANDLER, MEMORY, NOTHING, THREAD, Faults
 from reference import check, random_operand
 
@@ -155,6 +156,7 @@ def _one(faults: Faults, name: str, nth: int) -> dict:
 
 def main(name: str) -> None:
     faults = Faults()
+    divide_any_work()
     CASES[name]()  # all is loaded, nothing is multiplied
     pysimd.matmul(np.ones((2, 2), "f4"), np.ones((2, 2), "f4"))
     faults.watch(_cpu.__file__)

@@ -5,6 +5,7 @@ import itertools
 import sys
 
 import numpy as np
+from any_work import divide_any_work
 from cases import QUICK, edge_sizes, k_lengths
 from guard import GuardedMemory
 from pysimd._cpu import lib
@@ -299,5 +300,6 @@ def rung(name: str) -> None:
 
 
 if __name__ == "__main__":
+    divide_any_work()
     {"kernels": kernels, "matmul": matmul, "small": small, "rung": rung}[sys.argv[1]](sys.argv[2])
     say("done")

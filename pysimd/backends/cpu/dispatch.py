@@ -26,6 +26,8 @@ class Limits(NamedTuple):
             300 to 700 microseconds of work, of which 4 threads that are awake reach most.
             After a call less than 2 milliseconds ago all are woken. Beside NumPy's spinning threads they sleep between
             calls; there work of 64 microseconds is worth waking them (``worth_ns`` in core/threads.c).
+        given_ns: nanoseconds of work that are worth each of the threads that a call asks for: two threads took 1.2 to 2
+            times as long as one for 2 to 4 microseconds of work, as long for 5 to 9, and 0.8 times for 10 (Xeon).
         gil_ns: the GIL is released for longer work. Next to a busy Python thread, a call that releases it
             waits up to 5 milliseconds to acquire it again, so short calls do not release it.
         stream_bytes: larger results are written by non-temporal stores, where their rows are as wide as the kernel's
@@ -37,6 +39,7 @@ class Limits(NamedTuple):
     threads: int
     thread_ns: float = 16_000
     wake_ns: float = 100_000
+    given_ns: float = 4_000
     gil_ns: float = 20_000
     stream_bytes: float = 16 << 20
 
