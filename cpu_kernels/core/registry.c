@@ -200,7 +200,8 @@ static int fills_tiles(const pysimd_kernel *kernel, double macs, int64_t m, int6
 static int fits(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k, int macs)
 {
     const double all = (double)m * (double)n * (double)k;
-    if (m < kernel->dispatch_rows || k < kernel->dispatch_k) return 0;
+    const int is_wide = kernel->dispatch_wide && n >= kernel->dispatch_wide;
+    if (m < kernel->dispatch_rows || k < (is_wide ? kernel->dispatch_wide_k : kernel->dispatch_k)) return 0;
     if (all >= kernel->dispatch_macs_otherwise && all >= macs) return 1;
     return m >= kernel->dispatch_some_rows && all >= macs && fills_tiles(kernel, all, m, n, k);
 }
@@ -387,6 +388,22 @@ static const pysimd_kernel *few_by_columns(int types, int64_t m, int64_t n, int6
     return gemv_of_few(types, m, n, k) ? longest : NULL;
 }
 
+/* Whether a GEMV kernel of AVX-512 computes few columns of an A by rows, whatever the order of B, which is copied; or so
+ * few rows. Products and batches of 10 (bytes 100 too) with K from 128 on, B by rows: two columns of 2 to 7 rows took 0.15
+ * to 0.6 times as long as otherwise, of more rows, bytes, float16 and bfloat16, 0.55 to 0.9; three and four of 8 rows and
+ * more 0.55 to 0.9, of fewer 0.6 to 1.5; bytes with K from 64 on 0.7 to 1.1. With K from 512 on two to four of double 0.8
+ * to 0.9, of float 0.8 to 1.0, five to eight of float16 0.65 to 0.85 (Xeon with AMX). */
+static int copies_few(const pysimd_kernel *dots, int64_t few, int64_t many, int64_t k, int wide)
+{
+    enum { SOME = 8, LONG_K = 512 };
+    const int size = pysimd_element_sizes[dots->types].a;
+    if (dots->target == AVX2 || few > SOME || (few > 2 && many < SOME)) return 0;
+    if (few <= PYSIMD_GEMV_COLUMNS) return size > 2 ? size == 8 && k >= LONG_K && many >= SOME : k >= dots->dispatch_k;
+    if (size != 2 || k < LONG_K) return 0;
+    const pysimd_kernel *other = pysimd_choose((int)dots->types, wide ? few : many, wide ? many : few, k);
+    return other && !other->k_tile;
+}
+
 /* The kernel for products of few rows or columns whose large operand is in this order; NULL: no other than in general.
  */
 static const pysimd_kernel *choose_by_order(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
@@ -395,8 +412,10 @@ static const pysimd_kernel *choose_by_order(int types, int64_t m, int64_t n, int
     const int wide = m < n;
     const int64_t few = wide ? m : n, many = wide ? n : m, size = pysimd_element_sizes[types].a;
     const ordered_choice *found = &ordered_choices[types];
+    const pysimd_kernel *dots = atomic_load_explicit(&found->dots, memory_order_acquire);
+    if (dots && (wide ? b == PYSIMD_BY_COLUMNS : a == PYSIMD_BY_ROWS) && copies_few(dots, few, many, k, wide))
+        return dots;
     if (a == PYSIMD_BY_ROWS && b == PYSIMD_BY_COLUMNS) {
-        const pysimd_kernel *dots = atomic_load_explicit(&found->dots, memory_order_acquire);
         if (!dots) return NULL;
         if (few <= PYSIMD_GEMV_COLUMNS) return dots_of_few(dots, types, few, many, k);
         return takes_dots(dots, few, many, k, wide) ? dots : NULL;
@@ -526,14 +545,17 @@ static int least_rows(int64_t columns, int64_t k)
 /* The kernel of the product of a matrix by up to PYSIMD_GEMV_COLUMNS vectors, where it is that with one chain an
  * element, or for few rows because K is short; or NULL. By ratios of time to the other kernels on a Xeon with AMX,
  * single calls and batches, one thread: two rows of float and double by 500 to 3000 columns of K = 2 and 4 0.6 to 0.9
- * times with chains, of K = 6 to 28 0.55 to 0.9 times by the kernel for few rows. */
+ * times with chains, of K = 6 to 28 0.55 to 0.9 times by the kernel for few rows. Bytes of one row or column whose
+ * operands both have adjacent elements along K took 0.6 to 0.95 times as long by VNNI as by AVX2 with K from 32 on. */
 static const pysimd_kernel *of_vectors(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
 {
-    enum { SHORT_K = 8, SOME_K = 64, LONG_K = 64, DIRECT_K = 32, DIRECT_BYTES = 64 << 10 };
-    const int wide = m < n, narrow = pysimd_element_sizes[types].a < 4;
+    enum { SHORT_K = 8, SOME_K = 64, LONG_K = 64, DIRECT_K = 32, DIRECT_BYTES = 64 << 10, LEAST_K_OF_BYTES = 32 };
+    const int wide = m < n, size = pysimd_element_sizes[types].a, narrow = size < 4;
     const int64_t few = wide ? m : n, many = wide ? n : m;
     const ordered_choice *found = &ordered_choices[types];
     const pysimd_kernel *kernel = atomic_load_explicit(&found->dots, memory_order_acquire);
+    const int dots = wide ? b == PYSIMD_BY_COLUMNS : a == PYSIMD_BY_ROWS;
+    if (kernel && size == 1 && few == 1 && dots && k >= LEAST_K_OF_BYTES) return kernel;
     if (!kernel || !kernel->dispatch_by_columns || (wide ? b != PYSIMD_BY_ROWS : a != PYSIMD_BY_COLUMNS)) return NULL;
     if (kernel->target == AVX2) return few > 1 && many >= least_of_vectors(few, wide, narrow) ? kernel : NULL;
     const int fills = many >= kernel->dispatch_by_columns;

@@ -232,18 +232,21 @@ INLINE V(acc) PASTE(VEC, total)(V(acc) *acc)
     return acc[0];
 }
 
-/* V(rows) elements of C by columns, or the first `rest` of them if `partial`, in registers. */
-INLINE V(acc) PASTE(VEC, columns_of)(const int partial, int rest, int64_t k, const V(elem_a) *a, int64_t cs_a,
-                                     const V(elem_b) *x)
+/* V(rows) elements of C by columns, or the first `rest` of them if `partial`, in registers: then the first `inside` of
+ * the columns are loaded like others, since what is loaded past their ends is in the array. */
+INLINE V(acc) PASTE(VEC, columns_of)(const int partial, int rest, int64_t k, int64_t inside, const V(elem_a) *a,
+                                     int64_t cs_a, const V(elem_b) *x)
 {
     enum { ACCUMULATORS = V(lanes) / V(depth) };
     const V(part) part = V(part_of)(rest);
     V(acc) acc[ACCUMULATORS];
     UNROLL for (int l = 0; l < ACCUMULATORS; l++) acc[l] = V(zero)();
+#define COLUMNS_OF(VALUES, l, terms)                                                                                   \
+    acc[l] = V(fma)(VALUES, V(broadcast_x)(x, terms), acc[l]), a += V(depth) * cs_a, x += V(depth)
 #define COLUMNS(l, terms)                                                                                              \
-    acc[l] = V(fma)(partial ? V(columns_part)(a, cs_a, terms, part) : V(columns)(a, cs_a, terms),                      \
-                    V(broadcast_x)(x, terms), acc[l]);                                                                 \
-    a += V(depth) * cs_a, x += V(depth)
+    COLUMNS_OF(partial ? V(columns_part)(a, cs_a, terms, part) : V(columns)(a, cs_a, terms), l, terms)
+    for (; partial && inside >= V(lanes); inside -= V(lanes), k -= V(lanes))
+        UNROLL for (int l = 0; l < ACCUMULATORS; l++) { COLUMNS_OF(V(columns)(a, cs_a, V(depth)), l, V(depth)); }
     for (; k >= V(lanes); k -= V(lanes)) UNROLL for (int l = 0; l < ACCUMULATORS; l++) { COLUMNS(l, V(depth)); }
     UNROLL for (int l = 0; l < ACCUMULATORS; l++) {
         if (k >= (l + 1) * V(depth)) {
@@ -253,6 +256,7 @@ INLINE V(acc) PASTE(VEC, columns_of)(const int partial, int rest, int64_t k, con
         }
     }
 #undef COLUMNS
+#undef COLUMNS_OF
     return PASTE(VEC, total)(acc);
 }
 
@@ -496,15 +500,17 @@ INLINE void PASTE(VEC, by_columns)(int64_t m, int64_t k, const V(elem_a) *a, int
 {
     V(acc) found;
     if (m < V(rows)) {
-        const int within = a + (k - 1) * cs_a + V(rows) <= end; /* what it loads past row m is not stored */
-        found = within ? PASTE(VEC, columns_of)(0, 0, k, a, cs_a, x) : PASTE(VEC, columns_of)(1, (int)m, k, a, cs_a, x);
+        /* What is loaded past row m is not stored. */
+        const int64_t inside = end && end - a >= V(rows) ? (end - a - V(rows)) / cs_a + 1 : 0;
+        found = inside >= k ? PASTE(VEC, columns_of)(0, 0, k, 0, a, cs_a, x)
+                            : PASTE(VEC, columns_of)(1, (int)m, k, inside, a, cs_a, x);
         PASTE(VEC, finish)(1, (int)m, &found, c, rs_c, flags);
     } else if (m * k * (int64_t)sizeof *a <= PASTE(VEC, IN_L1) && k <= PASTE(VEC, MOST_TERMS)) {
         PASTE(VEC, in_registers)(m, k, a, cs_a, x, c, rs_c, flags, ahead);
     } else if (m <= 2 * V(rows) || k <= V(lanes)) { /* in registers; the last may overlap the one before it */
         for (; m > 0; m -= V(rows), a += V(rows), c += V(rows) * rs_c) {
             const int back = m < V(rows) ? (int)(V(rows) - m) : 0;
-            found = PASTE(VEC, columns_of)(0, 0, k, a - back, cs_a, x);
+            found = PASTE(VEC, columns_of)(0, 0, k, 0, a - back, cs_a, x);
             if (back)
                 PASTE(VEC, finish_end)((int)m, found, c, rs_c, flags);
             else

@@ -124,7 +124,7 @@ INLINE void PASTE(VEC, few_elements)(int64_t m, int64_t k, const V(elem_a) *a, i
         return;
     }
     if (cs_a != m) {
-        V(acc) found = PASTE(VEC, columns_of)(1, (int)m, k, a, cs_a, x);
+        V(acc) found = PASTE(VEC, columns_of)(1, (int)m, k, 0, a, cs_a, x);
         PASTE(VEC, finish)(1, (int)m, &found, c, rs_c, flags);
         return;
     }

@@ -169,6 +169,10 @@ def test_small_products_take_no_tiles(types):
         assert CPU.chosen(types, 64, m, k).target == "amx"
         assert CPU.chosen(types, 64, m, k - 1).target != "amx"
     assert CPU.chosen(types, 64, row.dispatch_rows - 1, 1 << 20).target != "amx"
+    if wide := row.dispatch_wide:  # a shorter k is enough
+        assert CPU.chosen(types, wide, 1000, row.dispatch_wide_k).target == "amx"
+        assert CPU.chosen(types, wide, 1000, row.dispatch_wide_k - 1).target != "amx"
+        assert CPU.chosen(types, wide - 1, 1000, row.dispatch_k - 1).target != "amx"
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="x86-64 kernels")
