@@ -117,6 +117,18 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f16f32", 16, 200, 16, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
     ("f16f32", 81, 1209, 4, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
     ("f16f32", 8, 256, 300, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
+    ("f64", 35, 1110, 2, ROWS, ROWS): "avx512_f64_gemv_8x1",  # B is copied
+    ("f64", 35, 511, 2, ROWS, ROWS): "avx2_f64_gemv_8x1",
+    ("f16f32", 3, 128, 2, ROWS, ROWS): "avx512_f16f32_gemv_16x1",
+    ("f16f32", 3, 127, 2, ROWS, ROWS): "avx512_f16f32_outer_8x8",
+    ("f16f32", 9, 512, 8, ROWS, ROWS): "avx512_f16f32_gemv_16x1",
+    ("f16f32", 9, 511, 8, ROWS, ROWS): "avx512_f16f32_outer_8x8",
+    ("f32", 15, 7, 100, ROWS, ROWS): "avx512_f32_outer_14x32" if HALVES else "avx512_f32_outer_4x96",
+    ("f32", 15, 24, 100, ROWS, COLUMNS): "avx512_f32_outer_14x32" if HALVES else "avx512_f32_outer_6x64",
+    ("f32", 15, 25, 100, ROWS, ROWS): "avx512_f32_outer_14x32",
+    ("f64", 15, 7, 1000, COLUMNS, ROWS): "avx512_f64_outer_14x16" if HALVES else "avx512_f64_outer_4x48",
+    ("f64", 15, 15, 100, ROWS, ROWS): "avx512_f64_outer_14x16" if HALVES else "avx512_f64_outer_6x32",
+    ("f64", 15, 16, 100, ROWS, ROWS): "avx512_f64_outer_14x16",
 }
 CHOSEN_WITH_VNNI = {
     ("i8i32", 2, 1094, 2, ROWS, COLUMNS): "avx512vnni_i8i32_gemv_16x1",
@@ -130,7 +142,15 @@ CHOSEN_WITH_VNNI = {
     ("u8i8i32", 255, 82, 4, COLUMNS, ROWS): "avx512vnni_u8i8i32_outer_14x32",
     ("i8i32", 30, 20, 3, ROWS, ROWS): "avx512vnni_i8i32_outer_14x32",
     ("i8i32", 30, 20, 2, ROWS, ROWS): "avx2_i8i32_gemv_8x1",
-    ("i8i32", 30, 128, 3, ROWS, ROWS): "avx2_i8i32_gemv_8x1",  # long K
+    ("i8i32", 30, 127, 3, ROWS, ROWS): "avx512vnni_i8i32_outer_14x32",
+    ("i8i32", 30, 127, 2, ROWS, ROWS): "avx2_i8i32_gemv_8x1",
+    ("i8i32", 30, 128, 3, ROWS, ROWS): "avx512vnni_i8i32_gemv_16x1",  # B is copied
+    ("i8i32", 2, 128, 30, COLUMNS, COLUMNS): "avx512vnni_i8i32_gemv_16x1",
+    ("i8i32", 7, 128, 3, ROWS, ROWS): "avx512vnni_i8i32_outer_14x32",
+    ("i8i32", 50, 32, 1, ROWS, ROWS): "avx512vnni_i8i32_gemv_16x1",
+    ("i8i32", 50, 31, 1, ROWS, ROWS): "avx2_i8i32_gemv_8x1",
+    ("u8i8i32", 1, 32, 50, ROWS, COLUMNS): "avx512vnni_u8i8i32_gemv_16x1",
+    ("u8i8i32", 1, 32, 50, ROWS, ROWS): "avx2_u8i8i32_gemv_8x1",
 }
 CHOSEN_WITH_AMX = {
     ("bf16f32", 30, 20, 20, ROWS, ROWS): "amx_bf16f32_outer_32x32",
@@ -159,7 +179,6 @@ SAME = [  # what the order does not change
     ("f64", 5, 400, 400, ROWS, ROWS),
     ("f64", 2, 400, 400, ROWS, NEITHER),
     ("f32", 3000, 79, 16, COLUMNS, ROWS),  # C would be transposed for too few terms
-    ("f64", 35, 1110, 2, ROWS, ROWS),
     ("f64", 8, 417, 52, ROWS, ROWS),
     ("f64", 8, 417, 52, COLUMNS, COLUMNS),
     ("f64", 17, 900, 40, ROWS, COLUMNS),
