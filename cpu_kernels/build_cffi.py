@@ -33,7 +33,7 @@ ffi.cdef(
         int dispatch_from, dispatch, dispatch_also_from, dispatch_also, dispatch_macs, dispatch_rows, dispatch_k,
             not_with, column_step, unchained, dispatch_few_rows, dispatch_few_columns, dispatch_dots, dispatch_dots_k,
             dispatch_whole, dispatch_halves, dispatch_some_rows, dispatch_macs_otherwise, dispatch_before_gemv,
-            dispatch_macs_few, dispatch_wide, dispatch_wide_k;
+            dispatch_macs_few, dispatch_wide, dispatch_wide_k, dispatch_wide_macs;
         pysimd_run_fn *run;
         ...;
     } pysimd_kernel;

@@ -121,7 +121,7 @@ typedef struct {
     int dispatch_also_from, dispatch_also; /* a second range of columns; 0: none */
     int dispatch_macs, dispatch_rows, dispatch_k; /* fewest multiply-adds and rows, and least k, of such products */
     int dispatch_some_rows, dispatch_macs_otherwise; /* fewest multiply-adds of fewer rows, or of a transposed A */
-    int dispatch_wide, dispatch_wide_k; /* of so many columns and more the least k, instead of dispatch_k; 0: no columns */
+    int dispatch_wide, dispatch_wide_k, dispatch_wide_macs; /* of so many columns and more, instead; 0: no columns */
     int dispatch_before_gemv;     /* fewest columns for which it is taken before a GEMV kernel; 0: none */
     int dispatch_macs_few;        /* fewest multiply-adds of these, instead of dispatch_macs */
     int dispatch_long_k; /* GEMV: the least k of products of few rows; 0: none but of one row */

@@ -201,7 +201,9 @@ static int fits(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k, in
 {
     const double all = (double)m * (double)n * (double)k;
     const int is_wide = kernel->dispatch_wide && n >= kernel->dispatch_wide;
-    if (m < kernel->dispatch_rows || k < (is_wide ? kernel->dispatch_wide_k : kernel->dispatch_k)) return 0;
+    if (m < kernel->dispatch_rows) return 0;
+    if (is_wide && k >= kernel->dispatch_wide_k && all >= kernel->dispatch_wide_macs) return 1;
+    if (k < kernel->dispatch_k) return 0;
     if (all >= kernel->dispatch_macs_otherwise && all >= macs) return 1;
     return m >= kernel->dispatch_some_rows && all >= macs && fills_tiles(kernel, all, m, n, k);
 }

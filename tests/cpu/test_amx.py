@@ -169,10 +169,12 @@ def test_small_products_take_no_tiles(types):
         assert CPU.chosen(types, 64, m, k).target == "amx"
         assert CPU.chosen(types, 64, m, k - 1).target != "amx"
     assert CPU.chosen(types, 64, row.dispatch_rows - 1, 1 << 20).target != "amx"
-    if wide := row.dispatch_wide:  # a shorter k is enough
-        assert CPU.chosen(types, wide, 1000, row.dispatch_wide_k).target == "amx"
-        assert CPU.chosen(types, wide, 1000, row.dispatch_wide_k - 1).target != "amx"
-        assert CPU.chosen(types, wide - 1, 1000, row.dispatch_k - 1).target != "amx"
+    wide, k, macs = row.dispatch_wide, row.dispatch_wide_k, row.dispatch_wide_macs  # a shorter k is enough
+    many = -(-macs // (wide * k))
+    assert CPU.chosen(types, wide, many, k).target == "amx"
+    assert CPU.chosen(types, wide, many - 1, k).target != "amx"
+    assert CPU.chosen(types, wide, 2 * many, k - 1).target != "amx"
+    assert CPU.chosen(types, wide - 1, 2 * many, k).target != "amx"
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="x86-64 kernels")
