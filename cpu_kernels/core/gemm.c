@@ -46,6 +46,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "blocks.h"
 #include "caches.h"
 #include "claims.h"
 #include "grid.h"
@@ -81,37 +82,14 @@ static const int64_t MOST_MEMORY = 64 << 20; /* of the blocks of B of all teams 
 
 /* --- sizes of blocks --- */
 
-/* Multiples of k in which K is divided. */
-static int64_t step_of_k(const pysimd_kernel *kernel)
-{
-    return kernel->k_tile ? kernel->k_tile * kernel->k_group : 8;
-}
-
-/* The longest block of k: a micro-panel of B, kc rows of nr columns, is three times as large as L1, or an eighth of L2.
- * It comes from L2 for each tile, which takes no longer than the multiply-adds, and each block of k reads and writes C
- * once. Blocks that fill L1 once took 1.03 to 1.06 times as long for 768 to 2048 float and double (Zen 3), and 1.08 and
- * 1.13 times for 1024 and 2048 float (Xeon, whose blocks of 768 took 1.03 times as long as those of 1024); half of that
- * took another 1.04 times. With tile registers A's micro-panel stays in L1 and is two thirds of it; with four thirds
- * 1024 and 2048 bfloat16 took 1.02 and 1.05 times as long (Xeon).
- *
- * Where a column of A's micro-panel is longer than a cache line, that of 14 doubles, the panel is at most three
- * quarters of L1: from L2 it takes as many bytes a cycle as B's. On an Ice Lake Xeon 1024 x 1024 x 1024 and 512 x 512 x
- * 1170 double took 0.89 times as long as with blocks of 1152, 147 x 3611 x 356 0.84 times; on a Sapphire Rapids they
- * took 0.98 to 1.05 times as long, and float 0.94 to 1.05 times on both, so float has the longer ones. */
 static int64_t longest_block(const pysimd_kernel *kernel)
 {
-    enum { SHORTEST = 64 };
-    const pysimd_sizes size = pysimd_sizes_in_kernel(kernel);
-    const int64_t row = kernel->nr * size.b, column = kernel->mr * size.a, step = step_of_k(kernel);
-    const pysimd_cache_sizes cache = pysimd_caches();
-    const int64_t panel = kernel->k_tile ? cache.l1 * 2 / 3 : most(least(3 * cache.l1, cache.l2 / 8), cache.l1);
-    const int64_t longest = !kernel->k_tile && column > CACHE_LINE ? cache.l1 * 3 / 4 / column : INT64_MAX;
-    return most(least(panel / row, longest) / step * step, SHORTEST);
+    return pysimd_longest_block(kernel, pysimd_sizes_in_kernel(kernel));
 }
 
 int64_t pysimd_block_of_k(const pysimd_kernel *kernel, int64_t k)
 {
-    return equal_parts(k, longest_block(kernel), step_of_k(kernel));
+    return equal_parts(k, longest_block(kernel), pysimd_step_of_k(kernel));
 }
 
 typedef struct {
@@ -751,7 +729,7 @@ static int threads_of(const pysimd_kernel *kernel, const pysimd_product *q)
 int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *given)
 {
     const int asked = threads_of(kernel, given);
-    if (pysimd_strips_take(kernel, given)) return pysimd_strips(kernel, given, asked);
+    if (pysimd_strips_take(kernel, given, asked)) return pysimd_strips(kernel, given, asked);
     const plan p = plan_of(kernel, given, 1);
     const int threads = pysimd_threads_at_hand(asked, given->woken, given->ns);
     _Atomic int stop = 0;

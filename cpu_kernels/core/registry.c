@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "blocks.h"
 #include "caches.h"
 #include "small.h"
 #include "split.h"
@@ -592,6 +593,34 @@ static const pysimd_kernel *of_vectors(int types, int64_t m, int64_t n, int64_t 
     return k <= SHORT_K ? kernel : NULL;
 }
 
+static int is_one_block(const pysimd_kernel *kernel, int64_t k)
+{
+    return k <= pysimd_longest_block(kernel, pysimd_element_sizes[kernel->types]);
+}
+
+/* The kernel of AVX-512 for few rows of float and double, B by rows, and a long K, where it is not that of pysimd_choose;
+ * or NULL. A product whose K is several blocks of its kernel is packed, unless it has so many columns as two tiles, for
+ * strips.c. By ratios of time, products and batches of 10, K from 128 to 3000 (Xeon with AMX): 2 to 4 rows by up to 48
+ * columns 0.35 to 0.95 with three vectors, K in one block of it; 5 to 14 rows of double by up to 32 columns, K in two
+ * blocks of the other, 0.5 to 0.85; with two vectors 33 to 64 columns of double, K in several blocks of the other, 0.4 to
+ * 0.97, of float, K in one block of it, 0.5 to 0.9, with K and rows as below. With a B by columns they took 0.9 to 3.8
+ * times as long, but 15 and more rows of double 0.75 to 1.0. */
+static const pysimd_kernel *of_long_k(int types, int64_t m, int64_t n, int64_t k, pysimd_order b)
+{
+    enum { FEW = 4, NOT_MANY = 8, SOME = 14, MANY = 40, MOST = 99 };
+    enum { SHORT_K = 64, LONG_K = 128, COLUMNS = 32, COLUMNS_OF_THREE = 48 };
+    const pysimd_kernel *three = of_columns(types, COLUMNS_OF_THREE), *two = of_columns(types, CHOICES - 1);
+    if (halves || (types != F32 && types != F64) || two->target != AVX512 || n <= PYSIMD_GEMV_COLUMNS) return NULL;
+    if (n > PYSIMD_SMALL_COLUMNS || m > MOST || k <= SHORT_K) return NULL;
+    if (b != PYSIMD_BY_ROWS && (types == F32 || m <= SOME)) return NULL;
+    if (m <= FEW) return m > 1 && n <= COLUMNS_OF_THREE && k >= LONG_K && is_one_block(three, k) ? three : NULL;
+    const pysimd_kernel *kernel = pysimd_choose(types, m, n, k);
+    if (n <= COLUMNS) return m <= SOME && !is_one_block(kernel, k) && is_one_block(three, k) ? three : NULL;
+    if (types == F64) return is_one_block(kernel, k) ? NULL : two;
+    const int64_t least_k = m <= NOT_MANY ? 300 : m <= SOME && n <= COLUMNS_OF_THREE ? 200 : m <= MANY ? 100 : SHORT_K;
+    return k > least_k && k <= (m <= MANY ? INT64_MAX : 300) && is_one_block(two, k) ? two : NULL;
+}
+
 const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
 {
     const int few_columns = pysimd_is_skinny(m, n, k) && n < m, few_rows = pysimd_is_skinny(m, n, k) && m < n;
@@ -600,6 +629,7 @@ const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int6
     if (few_rows) kernel = of_few_rows(types, m, n, k, a, b);
     if (!kernel && pysimd_is_of_vectors(m, n, k)) kernel = of_vectors(types, m, n, k, a, b);
     if (!kernel && few_columns && a == PYSIMD_BY_COLUMNS) kernel = of_few_transposed(types, m, k);
+    if (!kernel) kernel = of_long_k(types, m, n, k, b);
     if (!kernel && pysimd_is_long(m, n, k)) kernel = choose_by_order(types, m, n, k, a, b);
     if (kernel) return kernel;
     kernel = pysimd_choose(types, m, n, k);

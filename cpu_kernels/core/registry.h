@@ -117,10 +117,19 @@ static inline int pysimd_is_of_vectors(int64_t m, int64_t n, int64_t k)
     return few <= PYSIMD_GEMV_COLUMNS && k > 1 && many >= (few == 1 ? LEAST_ROWS : LEAST_ROWS_OF_SOME);
 }
 
+/* Whether a product of 33 to PYSIMD_SMALL_COLUMNS columns and not many rows may be computed by another kernel where B
+ * is by rows (of_long_k in registry.c). */
+static inline int pysimd_is_of_long_k(int64_t m, int64_t n, int64_t k)
+{
+    enum { LEAST_COLUMNS = 33, MOST_ROWS = 99, SHORT_K = 64 };
+    return n >= LEAST_COLUMNS && n <= PYSIMD_SMALL_COLUMNS && m <= MOST_ROWS && k > SHORT_K;
+}
+
 /* Whether the order of operands can matter: no small product is looked at any further. */
 static inline int pysimd_looks_at_order(int64_t m, int64_t n, int64_t k)
 {
-    return pysimd_is_long(m, n, k) || pysimd_is_skinny(m, n, k) || pysimd_is_of_vectors(m, n, k);
+    return pysimd_is_long(m, n, k) || pysimd_is_skinny(m, n, k) || pysimd_is_of_vectors(m, n, k) ||
+           pysimd_is_of_long_k(m, n, k);
 }
 
 /* The same of operands in this order: products of few rows or columns are computed in the order in which the large

@@ -5,9 +5,9 @@
 
 #include "driver.h"
 
-/* Whether pysimd_strips computes the product: one that pysimd_gemm_takes, since the bits are those of its loops,
- * or whose K is one block. */
-int pysimd_strips_take(const pysimd_kernel *kernel, const pysimd_product *product);
+/* Whether pysimd_strips computes the product, on so many threads: one that pysimd_gemm_takes, since the bits are those of
+ * its loops, or whose K is one block. */
+int pysimd_strips_take(const pysimd_kernel *kernel, const pysimd_product *product, int threads);
 
 /* Whether it does so whatever the size: a product of few rows, or of few columns of a transposed A, and a kernel for
  * them. */

@@ -130,6 +130,23 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f64", 15, 15, 100, ROWS, ROWS): "avx512_f64_outer_14x16" if HALVES else "avx512_f64_outer_6x32",
     ("f64", 15, 16, 100, ROWS, ROWS): "avx512_f64_outer_14x16",
 }
+if not HALVES:  # a long K
+    CHOSEN |= {
+        ("f32", 3, 128, 30, ROWS, ROWS): "avx512_f32_outer_8x48",
+        ("f32", 3, 128, 49, ROWS, ROWS): "avx512_f32_gemv_16x1",
+        ("f64", 4, 400, 40, COLUMNS, ROWS): "avx512_f64_outer_8x24",
+        ("f64", 10, 500, 10, ROWS, ROWS): "avx512_f64_outer_8x24",
+        ("f64", 10, 500, 10, ROWS, NEITHER): "avx512_f64_outer_14x16",
+        ("f32", 8, 301, 40, ROWS, ROWS): "avx512_f32_outer_14x32",
+        ("f32", 8, 300, 40, ROWS, ROWS): "avx512_f32_outer_8x48",
+        ("f32", 40, 101, 64, ROWS, ROWS): "avx512_f32_outer_14x32",
+        ("f32", 40, 101, 64, ROWS, COLUMNS): "avx512_f32_outer_6x64",
+        ("f32", 99, 300, 40, ROWS, ROWS): "avx512_f32_outer_14x32",
+        ("f32", 99, 301, 40, ROWS, ROWS): "avx512_f32_outer_8x48",
+        ("f64", 14, 2000, 40, ROWS, ROWS): "avx512_f64_outer_14x16",
+        ("f64", 14, 2000, 40, ROWS, NEITHER): "avx512_f64_outer_8x24",
+        ("f64", 15, 2000, 40, ROWS, COLUMNS): "avx512_f64_outer_14x16",
+    }
 CHOSEN_WITH_VNNI = {
     ("i8i32", 2, 1094, 2, ROWS, COLUMNS): "avx512vnni_i8i32_gemv_16x1",
     ("i8i32", 6, 662, 2, ROWS, COLUMNS): "avx512vnni_i8i32_gemv_16x1",
@@ -181,7 +198,7 @@ SAME = [  # what the order does not change
     ("f32", 3000, 79, 16, COLUMNS, ROWS),  # C would be transposed for too few terms
     ("f64", 8, 417, 52, ROWS, ROWS),
     ("f64", 8, 417, 52, COLUMNS, COLUMNS),
-    ("f64", 17, 900, 40, ROWS, COLUMNS),
+    ("f64", 17, 300, 40, ROWS, COLUMNS),
     ("f64", 2, 31, 300, ROWS, COLUMNS),
     ("f32", 2, 255, 300, ROWS, COLUMNS),
     ("f16f32", 14, 2027, 4, COLUMNS, ROWS),

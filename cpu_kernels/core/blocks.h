@@ -1,0 +1,36 @@
+/* blocks.h: the blocks in which gemm.c divides K, by the kernel and the caches. */
+#ifndef PYSIMD_BLOCKS_H
+#define PYSIMD_BLOCKS_H
+
+#include "caches.h"
+#include "registry.h"
+#include "split.h"
+
+/* Multiples of k in which K is divided. */
+static inline int64_t pysimd_step_of_k(const pysimd_kernel *kernel)
+{
+    return kernel->k_tile ? kernel->k_tile * kernel->k_group : 8;
+}
+
+/* The longest block of k, with elements of so many bytes in panels: a micro-panel of B, kc rows of nr columns, is three
+ * times as large as L1, or an eighth of L2. It comes from L2 for each tile, which takes no longer than the multiply-adds,
+ * and each block of k reads and writes C once. Blocks that fill L1 once took 1.03 to 1.06 times as long for 768 to 2048
+ * float and double (Zen 3), and 1.08 and 1.13 times for 1024 and 2048 float (Xeon, whose blocks of 768 took 1.03 times as
+ * long as those of 1024); half of that took another 1.04 times. With tile registers A's micro-panel stays in L1 and is two
+ * thirds of it; with four thirds 1024 and 2048 bfloat16 took 1.02 and 1.05 times as long (Xeon).
+ *
+ * Where a column of A's micro-panel is longer than a cache line, that of 14 doubles, the panel is at most three
+ * quarters of L1: from L2 it takes as many bytes a cycle as B's. On an Ice Lake Xeon 1024 x 1024 x 1024 and 512 x 512 x
+ * 1170 double took 0.89 times as long as with blocks of 1152, 147 x 3611 x 356 0.84 times; on a Sapphire Rapids they
+ * took 0.98 to 1.05 times as long, and float 0.94 to 1.05 times on both, so float has the longer ones. */
+static inline int64_t pysimd_longest_block(const pysimd_kernel *kernel, pysimd_sizes size)
+{
+    enum { SHORTEST = 64, LINE = 64 };
+    const int64_t row = kernel->nr * size.b, column = kernel->mr * size.a, step = pysimd_step_of_k(kernel);
+    const pysimd_cache_sizes cache = pysimd_caches();
+    const int64_t panel = kernel->k_tile ? cache.l1 * 2 / 3 : most(least(3 * cache.l1, cache.l2 / 8), cache.l1);
+    const int64_t longest = !kernel->k_tile && column > LINE ? cache.l1 * 3 / 4 / column : INT64_MAX;
+    return most(least(panel / row, longest) / step * step, SHORTEST);
+}
+
+#endif
