@@ -502,6 +502,16 @@ static rows_of_types exchanged = {
     {{3, {16, 16, 16}}, {5, {NO_ROWS, NO_ROWS, NO_ROWS}}, {24, {8, NO_ROWS, NO_ROWS}}},
 };
 
+/* The same where AVX-512 computes the others, for an A by rows: single products and batches of 10 and 100, 5 to 1500 rows
+ * (Xeon with AMX), with so many rows 0.7 to 1.0, with 128 0.35 to 0.75 (three of float with K = 9 to 11, and four with K
+ * from 5 on, up to 1.5 times). */
+static rows_of_types by_rows_beside_avx512 = {
+    {{2, {16, 32, NO_ROWS}}},
+    {{2, {8, 16, 16}}, {5, {32, NO_ROWS, NO_ROWS}}, {8, {32, 32, NO_ROWS}}, {9, {32, NO_ROWS, NO_ROWS}}},
+    {{2, {8, 16, 16}}, {5, {32, NO_ROWS, NO_ROWS}}, {8, {8, 32, NO_ROWS}}, {9, {32, NO_ROWS, NO_ROWS}},
+     {12, {16, 32, NO_ROWS}}},
+};
+
 static int64_t least_rows_of_avx2(rows_of_types table, int types, int64_t few, int64_t k)
 {
     const int size = pysimd_element_sizes[types].a;
@@ -528,6 +538,16 @@ static const pysimd_kernel *of_few_columns(int types, int64_t m, int64_t n, int6
     const int one_column = k == 1 && a != PYSIMD_BY_NEITHER;
     const int64_t rows = least_rows_of_avx2(one_column || a == PYSIMD_BY_COLUMNS ? by_columns : by_rows, types, n, k);
     return m >= rows ? gemv : of_columns(types, n);
+}
+
+/* The GEMV kernel of AVX2 for few columns of an A by rows and a short K, where AVX-512 computes the others, or NULL. Where
+ * that is executed in halves it was not measured. */
+static const pysimd_kernel *of_short_rows(int types, int64_t m, int64_t n, int64_t k, pysimd_order a)
+{
+    if (n < 2 || n > PYSIMD_GEMV_COLUMNS || n >= m || k < 2 || a != PYSIMD_BY_ROWS || halves) return NULL;
+    const pysimd_kernel *gemv = chosen(types, n, OF_GEMV), *widest = of_columns(types, CHOICES - 1);
+    if (!gemv || widest->target < AVX512 || pysimd_element_sizes[types].a == 1 || k >= gemv->dispatch_k) return NULL;
+    return m >= least_rows_of_avx2(by_rows_beside_avx512, types, n, k) ? gemv : NULL;
 }
 
 /* The GEMV kernel of AVX2 for few rows (pysimd_is_skinny) whose operands both have adjacent elements along K, with the
@@ -628,6 +648,7 @@ const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int6
     if (few_columns) kernel = of_few_columns(types, m, n, k, a, b);
     if (few_rows) kernel = of_few_rows(types, m, n, k, a, b);
     if (!kernel && pysimd_is_of_vectors(m, n, k)) kernel = of_vectors(types, m, n, k, a, b);
+    if (!kernel) kernel = of_short_rows(types, m, n, k, a);
     if (!kernel && few_columns && a == PYSIMD_BY_COLUMNS) kernel = of_few_transposed(types, m, k);
     if (!kernel) kernel = of_long_k(types, m, n, k, b);
     if (!kernel && pysimd_is_long(m, n, k)) kernel = choose_by_order(types, m, n, k, a, b);

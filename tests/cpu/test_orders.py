@@ -146,6 +146,14 @@ if not HALVES:  # a long K
         ("f64", 14, 2000, 40, ROWS, ROWS): "avx512_f64_outer_14x16",
         ("f64", 14, 2000, 40, ROWS, NEITHER): "avx512_f64_outer_8x24",
         ("f64", 15, 2000, 40, ROWS, COLUMNS): "avx512_f64_outer_14x16",
+        ("f32", 16, 4, 3, ROWS, ROWS): "avx2_f32_gemv_8x1",  # a short one
+        ("f32", 15, 4, 3, ROWS, ROWS): "avx512_f32_outer_8x8",
+        ("f32", 700, 11, 2, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
+        ("f32", 700, 11, 3, ROWS, COLUMNS): "avx512_f32_outer_8x8",
+        ("f64", 32, 11, 3, ROWS, ROWS): "avx2_f64_gemv_8x1",
+        ("f64", 700, 11, 4, ROWS, ROWS): "avx512_f64_outer_14x16",
+        ("f16f32", 32, 13, 3, ROWS, ROWS): "avx2_f16f32_gemv_8x1",
+        ("f16f32", 700, 13, 3, COLUMNS, ROWS): "avx512_f16f32_gemv_16x1",
     }
 CHOSEN_WITH_VNNI = {
     ("i8i32", 2, 1094, 2, ROWS, COLUMNS): "avx512vnni_i8i32_gemv_16x1",
