@@ -4,7 +4,8 @@ A case is a type and m, k, n: squares, shapes with a short side, and random ones
 exists, in interleaved rounds of which the best counts. NumPy multiplies f32 and f64, and for narrow types float32
 copies of the operands that were made beforehand; PyTorch, where it is installed, bf16 (with a bf16 result) and int8
 (``torch._int_mm``). The multiply-adds of a core alone, in registers, are a sample of each round too: the peak.
-After the calls of libraries whose idle threads spin there is a pause. Two processes that multiply
+After the calls of libraries whose idle threads spin there is a pause; whoever comes after it finds a processor that has
+slept, so every second round has the reverse order. Two processes that multiply
 on one thread each, at the same time, show what two threads can reach on this machine.
 
 ``python benchmarks/gemm_cpu.py --out benchmarks/results/gemm_cpu_amd.json``
@@ -150,9 +151,9 @@ def measured(types: str, shape: tuple[int, int, int], threads_of: tuple[int, ...
                 runs[side, threads] = run
     best, calls, peak = dict.fromkeys(runs, math.inf), {}, peak_of(types)
     peak_ns = math.inf
-    for _ in range(rounds):
+    for turn in range(rounds):
         peak_ns = min(peak_ns, peak.ns())
-        for key, run in runs.items():
+        for key, run in list(runs.items())[:: -1 if turn % 2 else 1]:
             getattr(run, "prepare", int)()
             if key not in calls:
                 run()
@@ -240,7 +241,7 @@ def main() -> None:
     parser = record.parser(__doc__)
     parser.add_argument("--types", nargs="+", choices=TYPES, default=TYPES)
     parser.add_argument("--random", type=int, default=2, metavar="N", help="random shapes of each type (2)")
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--threads", nargs="+", type=int, choices=THREADS, default=THREADS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--resume", action="store_true", help="keep the other types of --out")

@@ -70,6 +70,7 @@ typedef struct {
     int direct;
     int dots; /* columns beyond nr, after whole vectors, that are dot products (PYSIMD_DOTS) */
     char *scratch;
+    pysimd_staged *kept; /* B as this thread has staged it for a part before (data NULL: not yet), or NULL */
 } work;
 
 /* Bytes of the elements of the product's own A, B and C. */
@@ -400,7 +401,7 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
     pysimd_operand from_a = {.rows = m, .cols = p->k, .from = s.a, .bs = bs_a, .rs = p->rs_a, .cs = p->cs_a};
     pysimd_operand from_b = {.rows = p->k, .cols = p->n, .from = b, .bs = bs_b, .rs = p->rs_b,
                              .cs = p->cs_b};
-    if (packs_tiles_of_b(w, &g, bs_b || count == 1)) {
+    if (!w->kept && packs_tiles_of_b(w, &g, bs_b || count == 1)) {
         tiles_of_packed_columns(w, &s, &from_b, w->scratch);
         return;
     }
@@ -417,12 +418,15 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
         }
         if (!g.bytes_b) {
             s.b = from_b.from + i * bs_b * size.b;
+        } else if (w->kept && w->kept->data) {
+            s.b = w->kept->data, s.bs_b = 0, s.rs_b = w->kept->rs;
         } else if (i == 0 || bs_b != 0) {
             pysimd_operand part = from_b;
             prefetch_share(w->next);
             part.count = bs_b ? s.batch : 1, part.from += i * bs_b * size.b;
             const pysimd_staged found = pysimd_stage_b(kernel, &part, w->scratch + g.offset_b);
             s.b = found.data, s.bs_b = bs_b ? found.bs : 0, s.rs_b = found.rs;
+            if (w->kept) *w->kept = found;
         }
         tiles(w, &s);
         s.c = (char *)s.c + s.batch * bs_c * size.c;
@@ -612,6 +616,7 @@ typedef struct {
     int64_t parts, scratch_bytes;
     int threads;
     pysimd_claim *claims; /* one for each thread */
+    pysimd_staged *kept;  /* the same, where all parts have one B; or NULL */
 } division;
 
 static int64_t parts_of(void *context, int64_t phase)
@@ -630,6 +635,7 @@ static void run_part(void *context, int thread, int64_t phase, int64_t part)
     work w = d->whole;
     (void)phase;
     w.scratch += thread * d->scratch_bytes;
+    if (d->kept) w.kept = d->kept + thread;
     if (d->by_rows) {
         w.row0 = first * d->tile;
         if (first + count < d->units) w.row1 = (first + count) * d->tile;
@@ -729,11 +735,13 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     d.by_rows = batch < threads && batch < tiles_of_rows;
     d.units = d.by_rows ? tiles_of_rows : batch;
     if (d.units < threads) threads = (int)d.units;
-    /* Of a vector times a matrix, parts are columns: the rows of the matrix are read in long pieces. A B that is staged
-     * is staged for each part of the rows. */
+    /* Of a vector times a matrix, parts are columns: the rows of the matrix are read in long pieces. */
     const int64_t inner = product->ndim ? product->shape[product->ndim - 1] : 1;
     const staging staged = direct ? (staging){.total = 0} : staging_of(&d.whole, inner);
-    const int whole = threads == 1 || (d.by_rows && (kernel->form == GEMV || staged.bytes_b));
+    /* A B that is staged for several rows of tiles is kept by each thread for all of its parts: with one part each, all
+     * wait for the thread that begins last. */
+    const int keeps = d.by_rows && batch == 1 && kernel->form != GEMV && staged.bytes_b > 0 && d.units > threads;
+    const int whole = threads == 1 || (d.by_rows && !keeps && (kernel->form == GEMV || staged.bytes_b));
     const int64_t wanted = whole ? threads : threads * PARTS_A_THREAD;
     d.parts = wanted < d.units ? wanted : d.units;
     if (!d.by_rows) choose_prefetch(&d.whole, threads);
@@ -747,7 +755,9 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     if (!d.whole.scratch) return -1;
     pysimd_claim claims[PYSIMD_MAX_THREADS];
     memset(claims, 0, (size_t)threads * sizeof *claims);
-    d.threads = threads, d.claims = claims;
+    pysimd_staged kept[PYSIMD_MAX_THREADS];
+    if (keeps) memset(kept, 0, (size_t)threads * sizeof *kept);
+    d.threads = threads, d.claims = claims, d.kept = keeps ? kept : NULL;
     const int refused = product->begin && product->begin(product->context);
     if (!refused)
         pysimd_run(&(pysimd_work){.context = &d, .phases = 1, .items = parts_of, .run = run_part, .threads = threads},

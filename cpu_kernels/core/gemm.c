@@ -73,7 +73,8 @@ enum {
     WORTH_TWO_THREADS = 1 << 21,  /* multiply-adds, */
     WORTH_TWO_OF_BLOCKS = 1 << 19, /* where K has several blocks, */
     WORTH_TWO_NS = 12 * 1000,     /* the same in nanoseconds: int8 of 128 x 128 x 128 takes 10 to 14 thousand (Xeon), */
-    WORTH_TWO_OF_TILES_NS = 40 * 1000, /* with tile registers */
+    WORTH_TWO_OF_TILES_NS = 40 * 1000, /* with tile registers, B by rows, on so many threads */
+    FEW_THREADS = 3,
     WORTH_A_THREAD = 1 << 18,     /* multiply-adds of each, where there are so many */
     CLAIMED_PHASES = 3,           /* whose claims are kept: the last, this one and the next */
     WORTH_A_PHASE = 1 << 22,      /* multiply-adds of each thread between two barriers, if there are so many */
@@ -712,7 +713,8 @@ int pysimd_gemm_divides(double macs) { return macs >= WORTH_TWO_THREADS; }
  * one (1.3 to 1.6 times), below they were not (Zen 3; see is_divided in driver.c), unless K has several blocks: 200
  * products of 0.5 to 3 million multiply-adds were 1.47 times as fast on two threads of a Xeon. Of 16 cores of a Xeon
  * eight took 0.6 times as long as one for 128 x 128 x 128, four 0.7 times. With tile registers two threads took 0.8 to
- * 1.4 times as long for work that is estimated at less than 40 microseconds. */
+ * 1.4 times as long for work that is estimated at less than 40 microseconds, unless B is transposed while it is packed,
+ * of which the estimate knows nothing; eight 0.6 to 1.3 times. */
 static int threads_of(const pysimd_kernel *kernel, const pysimd_product *q)
 {
     const int asked = q->threads;
@@ -721,7 +723,8 @@ static int threads_of(const pysimd_kernel *kernel, const pysimd_product *q)
     const double worth = macs / WORTH_A_THREAD;
     const int bound = asked < 1 ? 1 : asked > PYSIMD_MAX_THREADS ? PYSIMD_MAX_THREADS : asked;
     const int divides = q->k > longest_block(kernel) ? macs >= WORTH_TWO_OF_BLOCKS : pysimd_gemm_divides(macs);
-    const int worth_two_ns = kernel->k_tile ? WORTH_TWO_OF_TILES_NS : WORTH_TWO_NS;
+    const int short_of_tiles = kernel->k_tile && q->cs_b == 1 && asked <= FEW_THREADS; /* B takes little time to pack */
+    const int worth_two_ns = short_of_tiles ? WORTH_TWO_OF_TILES_NS : WORTH_TWO_NS;
     if (!divides || (q->ns > 0 && q->ns < worth_two_ns)) return 1;
     return worth >= bound ? bound : (int)worth;
 }
