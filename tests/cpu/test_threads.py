@@ -57,7 +57,7 @@ def pair(rng, types, batch, m, k, n):
 @pytest.mark.parametrize("case", few(CASES[:6], 3) + CASES[6:], ids=str)
 def test_same_bits_for_any_number_of_threads(types, case, rng):
     """Also with B transposed, added to C, and with factors."""
-    if QUICK and case[-1] > 10_000 and types not in ("f32", "i8i32"):
+    if QUICK and np.prod(case[1:]) > 1e8 and types not in ("f32", "bf16f32", "i8i32"):
         pytest.skip("long")
     a, b = pair(rng, types, *case)
     one = pysimd.matmul(a, b, threads=1)
