@@ -73,8 +73,7 @@ enum {
     WORTH_TWO_THREADS = 1 << 21,  /* multiply-adds, */
     WORTH_TWO_OF_BLOCKS = 1 << 19, /* where K has several blocks, */
     WORTH_TWO_NS = 12 * 1000,     /* the same in nanoseconds: int8 of 128 x 128 x 128 takes 10 to 14 thousand (Xeon), */
-    WORTH_TWO_OF_TILES_NS = 40 * 1000, /* with tile registers, B by rows, on so many threads */
-    FEW_THREADS = 3,
+    WORTH_TWO_OF_TILES_NS = 40 * 1000, /* with tile registers, B by rows, on few threads */
     WORTH_A_THREAD = 1 << 18,     /* multiply-adds of each, where there are so many */
     CLAIMED_PHASES = 3,           /* whose claims are kept: the last, this one and the next */
     WORTH_A_PHASE = 1 << 22,      /* multiply-adds of each thread between two barriers, if there are so many */
@@ -717,6 +716,7 @@ int pysimd_gemm_divides(double macs) { return macs >= WORTH_TWO_THREADS; }
  * of which the estimate knows nothing; eight 0.6 to 1.3 times. */
 static int threads_of(const pysimd_kernel *kernel, const pysimd_product *q)
 {
+    enum { FEW_THREADS = 3 };
     const int asked = q->threads;
     double macs = (double)q->m * (double)q->n * (double)q->k;
     for (int d = 0; d < q->ndim; d++) macs *= (double)q->shape[d];
