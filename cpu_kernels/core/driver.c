@@ -68,7 +68,7 @@ typedef struct {
     int64_t shares;   /* 0, or in how many shares: before an operand is staged, and before each call of the kernel */
     later *next;      /* what is prefetched in shares, or NULL */
     int direct;
-    int dots; /* columns beyond nr, after whole vectors, that are dot products (PYSIMD_DOTS) */
+    int more; /* columns beyond nr, after whole vectors, that a tile computes by themselves */
     char *scratch;
     pysimd_staged *kept; /* B as this thread has staged it for a part before (data NULL: not yet), or NULL */
 } work;
@@ -163,7 +163,7 @@ static tiling tiling_of(const work *w, const pysimd_call *s)
 {
     const pysimd_kernel *kernel = w->kernel;
     const int gemv = kernel->form == GEMV;
-    const int64_t most_m = gemv ? s->m : kernel->mr, most_n = gemv ? PYSIMD_GEMV_COLUMNS : kernel->nr + w->dots;
+    const int64_t most_m = gemv ? s->m : kernel->mr, most_n = gemv ? PYSIMD_GEMV_COLUMNS : kernel->nr + w->more;
     if (s->m <= most_m && s->n <= most_n) return (tiling){.whole = 1};
     tiling t = {.rows = gemv ? split_of(s->m, s->m, 1) : rows_of_tiles(kernel, s->m),
                 .columns = split_of(s->n, most_n, kernel->column_step ? kernel->column_step : kernel->nr)};
@@ -269,7 +269,7 @@ static int packs_tiles_of_b(const work *w, const staging *g, int used_once)
     const pysimd_kernel *kernel = w->kernel;
     const int floats = kernel->form == OUTER && kernel->panel == PLAIN && kernel->k_group == 1;
     const int one_row = w->row1 - w->row0 <= kernel->mr;
-    return floats && g->bytes_b && !g->bytes_a && used_once && one_row && w->product->n > kernel->nr + w->dots;
+    return floats && g->bytes_b && !g->bytes_a && used_once && one_row && w->product->n > kernel->nr + w->more;
 }
 
 /* The products `given`, of one row of tiles: ten of 14 x 60 x 60 double took 0.77 times as long as with all of B packed
@@ -402,7 +402,7 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
                      .bs_c = bs_c,
                      .rs_c = p->rs_c,
                      .cs_c = p->cs_c,
-                     .flags = p->flags | (w->dots && p->cs_a == 1 ? PYSIMD_DOTS : 0)};
+                     .flags = p->flags | (w->more && p->cs_a == 1 ? PYSIMD_DOTS : 0)};
     if (is_small(w, &s) || is_small_of_copies(w, &s)) return;
     if (w->direct) {
         multiply_direct(w, &s);
@@ -495,7 +495,7 @@ static int64_t shares_of(const work *w, int64_t products, int by_columns)
     const pysimd_kernel *kernel = w->kernel;
     const pysimd_product *p = w->product;
     if (kernel->form != OUTER || w->direct || has_small(kernel, p)) return 0;
-    const int64_t tiles = quotient(p->m, kernel->mr) * quotient(p->n, kernel->nr + w->dots);
+    const int64_t tiles = quotient(p->m, kernel->mr) * quotient(p->n, kernel->nr + w->more);
     if (tiles == 1 && !by_columns) return 0;
     return (tiles > 1 ? tiles * products : 1) + !pysimd_reads_a(kernel, p->k, p->rs_a, p->cs_a) +
            !pysimd_reads_b(kernel, p->rs_b, p->cs_b);
@@ -696,26 +696,47 @@ static int is_divided(const pysimd_kernel *kernel, const pysimd_product *p)
     return !pysimd_gemm_divides((double)p->m * (double)p->n * (double)p->k);
 }
 
-/* How many columns, one or two, follow whole vectors of 64 bytes, and are dot products (outer_dots.h): a vector of
- * which one lane is used takes as long as a full one. By ratios of 17,000 batches of 10 and 100 products, up to 64 rows,
- * columns and K (Xeon with AMX): with one column more, float took 1.0 to 1.04 times as long below K = 16, 0.95 from
- * there and 0.85 to 0.92 from 48 on; with two 1.05, 1.05 and 0.92; widened values 0.02 to 0.04 more. Double with up to
- * 33 columns took as long as float from K = 24 on, with more columns, of which the last tile has eight and one, 1.0 to
- * 1.13 times. Fewer than eight rows 0.98 to 1.04. Of a transposed A the tile itself has the rows of such a column in a
- * register (outer.h). Before, a GEMV kernel computed the last column of some products at a time, from 32 rows on, and
- * the lines of A and C came from L2 once more: this takes 0.9 times as long, which is a part of the ratios above. */
-static int columns_of_dots(const pysimd_kernel *kernel, const pysimd_product *p)
+/* Whether A is read by columns, and staged by them where its values are widened. */
+static int is_by_columns(const pysimd_product *p) { return p->rs_a == 1 && llabs(p->cs_a) > 1; }
+
+/* Whether a tile of a transposed A has registers for the columns after its vectors, whose lanes are rows: 14 rows of two
+ * vectors of float and one column are 29 accumulators. With two columns, and with doubles, whose column is two
+ * registers, they are 30, and 28 x 40 x 34 float took 1.25 times as long, 56 x 39 x 17 double 1.1 times. */
+static int has_registers(const pysimd_kernel *kernel, int64_t m, int64_t columns, int64_t lanes)
+{
+    enum { MOST_ACCUMULATORS = 29 };
+    const int64_t rows = tile_rows(kernel, m);
+    return rows * (kernel->nr / lanes) + columns * quotient(rows, lanes) <= MOST_ACCUMULATORS;
+}
+
+/* How many columns, one or two, follow whole vectors of 64 bytes, and are computed by themselves: a vector of which one
+ * lane is used takes as long as a full one. They are dot products (outer_dots.h). By ratios of 17,000 batches of 10 and
+ * 100 products, up to 64 rows, columns and K (Xeon with AMX): with one column more, float took 1.0 to 1.04 times as long
+ * below K = 16, 0.95 from there and 0.85 to 0.92 from 48 on; with two 1.05, 1.05 and 0.92; widened values 0.02 to 0.04
+ * more. Double with up to 33 columns took as long as float from K = 24 on, with more columns, of which the last tile has
+ * eight and one, 1.0 to 1.13 times. Fewer than eight rows 0.98 to 1.04. Before, a GEMV kernel computed the last column
+ * of some products at a time, from 32 rows on, and the lines of A and C came from L2 once more: this takes 0.9 times as
+ * long, which is a part of the ratios above.
+ *
+ * Of a transposed A the tile itself has the rows of such a column in a register (outer.h), where `whole` products are a
+ * thread's: the least rows of a part are fewer than the kernel takes. Tiles of as many whole vectors as the kernel has
+ * took 0.95 times as long as those of the kernel for more columns in the mean of 79 batches (33 x 33 x 33 float 0.87, 17 x
+ * 39 x 17 double 0.84, 8 rows 1.0 to 1.07). */
+static int columns_after_vectors(const pysimd_kernel *kernel, const pysimd_product *p, int whole)
 {
     enum { VECTOR = 64, ROWS = 8, MOST_K = 512, COLUMNS_OF_DOUBLE = 33, NO_K = MOST_K + 1 };
     /* of one column and of two: float, widened values, double */
-    static const int64_t least_k[][3] = {{0, 16, 32}, {0, 20, 40}, {0, 24, NO_K}};
-    if (!kernel->dots || !p->chosen || p->flags != PYSIMD_ZERO || (p->cs_a != 1 && p->rs_a != 1) || p->m < ROWS) return 0;
-    const int64_t columns = p->n % (VECTOR / pysimd_element_sizes[kernel->types].c);
+    static const int64_t least_k[][3] = {{0, PYSIMD_AFTER_K, 32}, {0, 20, 40}, {0, 24, NO_K}};
+    _Static_assert(ROWS / 2 >= PYSIMD_AFTER_ROWS, "eight and more rows are tiles of half as many at least");
+    if (!kernel->dots || !p->chosen || p->flags != PYSIMD_ZERO || p->m < ROWS) return 0;
+    if (p->cs_a != 1 && !(whole && is_by_columns(p))) return 0;
+    const int64_t lanes = VECTOR / pysimd_element_sizes[kernel->types].c, columns = p->n % lanes;
     if (columns == 0 || columns > 2 || columns == p->n || p->n > PYSIMD_SMALL_COLUMNS + 2) return 0;
     if (kernel->types == F64 && p->n > COLUMNS_OF_DOUBLE) return 0;
     const int64_t *least = least_k[kernel->types == F64 ? 2 : kernel->panel == WIDE];
     if (p->k < least[columns] || p->k > MOST_K || has_small(kernel, p)) return 0;
     const pysimd_kernel *before = pysimd_choose((int)kernel->types, p->m, p->n - columns, p->k);
+    if (p->cs_a != 1 && !has_registers(before, p->m, columns, lanes)) return 0;
     return before->dots && before->nr >= p->n - columns ? (int)columns : 0; /* one tile has all columns */
 }
 
@@ -742,12 +763,12 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     const int divided = by_blocks && batch == 1 && is_divided(kernel, product);
     if (strips || (by_blocks && !divided)) return pysimd_gemm(kernel, product);
 
-    const int dots = direct || divided ? 0 : columns_of_dots(kernel, product); /* for any number of threads */
-    if (dots) kernel = pysimd_choose((int)kernel->types, product->m, product->n - dots, product->k);
     const int asked = (int)least(most(product->threads, 1), PYSIMD_MAX_THREADS);
     int threads = pysimd_threads_at_hand(asked, product->woken, product->ns);
+    const int more = direct || divided ? 0 : columns_after_vectors(kernel, product, batch >= threads);
+    if (more) kernel = pysimd_choose((int)kernel->types, product->m, product->n - more, product->k);
     division d = {.whole = {.kernel = kernel, .product = product, .count = batch, .row1 = product->m,
-                            .direct = direct, .dots = dots}};
+                            .direct = direct, .more = more}};
     /* Of a matrix times a vector no part has so few rows that their terms are added in another order (gemv_chain.h). */
     d.tile = kernel->form == GEMV ? (kernel->mr < 16 ? 4 : 1) * kernel->mr : tile_rows(kernel, product->m);
     const int64_t tiles_of_rows = kernel->form == GEMV ? most(product->m / d.tile, 1) : quotient(product->m, d.tile);

@@ -39,8 +39,12 @@ enum { /* pysimd_call.flags */
 
 enum { PYSIMD_GEMV_COLUMNS = 4, PYSIMD_SMALL_COLUMNS = 64 };
 
-/* `batch` products of one shape, m <= mr and n <= nr (GEMV: any m, n <= PYSIMD_GEMV_COLUMNS): edge tiles are the
- * kernel's work, not its caller's. */
+/* The fewest rows, and the least K, of a tile with adjacent elements down the columns of A (rs_a = 1) that computes one or
+ * two columns after its vectors by themselves; then n may be nr + 1 or nr + 2, of kernels that have .dots. */
+enum { PYSIMD_AFTER_ROWS = 4, PYSIMD_AFTER_K = 16 };
+
+/* `batch` products of one shape, m <= mr and n <= nr (GEMV: any m, n <= PYSIMD_GEMV_COLUMNS; with PYSIMD_DOTS, and from
+ * PYSIMD_AFTER_K on, two columns more): edge tiles are the kernel's work, not its caller's. */
 typedef struct {
     int64_t batch, m, n, k;
     const void *a;

@@ -36,9 +36,9 @@ enum { PREFETCH_PER_STEP = NR * sizeof(V(elem_b)) };
 /* How the columns of a tile end: with a whole vector; with a part of one; or with one or two, or up to four, columns
  * more, of which a register has the rows as its lanes. A transposed A has these adjacent, so that such a column costs
  * one multiply-add for up to LANES rows, and not one for each. The bits are the same. */
-enum { WHOLE, PART, TWO_COLUMNS, FOUR_COLUMNS, MOST_COLUMNS = 4, SIDES = (MR + LANES - 1) / LANES };
-#define HAS_SIDE(partial) ((partial) >= TWO_COLUMNS)
-#define SIDE_COLUMNS(partial) ((partial) == FOUR_COLUMNS ? 4 : 2)
+enum { WHOLE, PART, ONE_COLUMN, TWO_COLUMNS, FOUR_COLUMNS, MOST_COLUMNS = 4, SIDES = (MR + LANES - 1) / LANES };
+#define HAS_SIDE(partial) ((partial) >= ONE_COLUMN)
+#define SIDE_COLUMNS(partial) ((partial) == FOUR_COLUMNS ? 4 : (partial) == TWO_COLUMNS ? 2 : 1)
 
 /* The last vector of a row of C that does not fill it. AVX-512 masks that vector. Elsewhere it ends with the row and
  * overlaps the vector before it, of which it computes columns once more: with masked loads, and stores in pieces of
@@ -390,20 +390,29 @@ INLINE void tiles_and_columns(const int M, const int NV, const int partial, cons
  * fill most of a register: 800 batches of 8 rows and more by 19 and 20 columns took 0.84 to 0.95 times as long; with 8
  * x 48, 6 x 64 and the tiles of double 1.0 to 1.06 times. Tried: 14 x 32 for 35, 36, 51 and 52 columns too, of which the
  * last four are a tile of their own, 0.96 times with K from 48 on, 1.02 with less. */
-enum { SOME_ROWS = 4, SOME_K = 16, HAS_FOUR_COLUMNS = MR >= 12 && LANES == 16, MORE_ROWS = 8, MORE_K = 24 };
+enum { SOME_ROWS = PYSIMD_AFTER_ROWS, SOME_K = PYSIMD_AFTER_K, HAS_FOUR_COLUMNS = MR >= 12 && LANES == 16, MORE_ROWS = 8, MORE_K = 24 };
 
 INLINE void columns_of_m(const int M, const int partial, const pysimd_call *s)
 {
     const int64_t vectors = s->n / LANES;
-    if (NV_MAX > 5 && vectors == 5) tiles_and_columns(M, NV_MAX > 5 ? 5 : 1, partial, s);
-    if (NV_MAX > 4 && vectors == 4) tiles_and_columns(M, NV_MAX > 4 ? 4 : 1, partial, s);
-    if (NV_MAX > 3 && vectors == 3) tiles_and_columns(M, NV_MAX > 3 ? 3 : 1, partial, s);
-    if (NV_MAX > 2 && vectors == 2) tiles_and_columns(M, NV_MAX > 2 ? 2 : 1, partial, s);
+    if (NV_MAX > 4 && vectors == 5) tiles_and_columns(M, NV_MAX > 4 ? 5 : 1, partial, s);
+    if (NV_MAX > 3 && vectors == 4) tiles_and_columns(M, NV_MAX > 3 ? 4 : 1, partial, s);
+    if (NV_MAX > 2 && vectors == 3) tiles_and_columns(M, NV_MAX > 2 ? 3 : 1, partial, s);
+    if (NV_MAX > 1 && vectors == 2) tiles_and_columns(M, NV_MAX > 1 ? 2 : 1, partial, s);
     if (vectors == 1) tiles_and_columns(M, 1, partial, s);
 }
 
 /* Functions of their own: as a part of the batch function, which then has more loops than GCC 12 allocates registers for
  * one by one, they had the accumulators of other tiles spilled, and 96 x 96 x 96 float took 1.25 times as long. */
+NOINLINE void batch_of_one_column(const pysimd_call *s)
+{
+    switch (s->m) {
+#define CASE(M) case M: if (M >= SOME_ROWS) columns_of_m(M <= MR ? M : MR, ONE_COLUMN, s); break;
+        CASES
+#undef CASE
+    }
+}
+
 NOINLINE void batch_of_two_columns(const pysimd_call *s)
 {
     switch (s->m) {
@@ -426,8 +435,11 @@ NOINLINE void batch_of_four_columns(const pysimd_call *s)
 INLINE int computes_columns(const pysimd_call *s)
 {
     const int64_t more = s->n % LANES;
-    if (!HAS_ADJACENT_ROWS || NV_MAX == 1 || s->rs_a != 1 || s->n <= LANES || more == 0) return 0;
-    if (more <= 2 && s->m >= SOME_ROWS && s->k >= SOME_K)
+    if (!HAS_ADJACENT_ROWS || s->rs_a != 1 || s->n <= LANES || more == 0) return 0;
+    const int some = s->m >= SOME_ROWS && s->k >= SOME_K;
+    if (more == 1 && some)
+        batch_of_one_column(s);
+    else if (more == 2 && some)
         batch_of_two_columns(s);
     else if (HAS_FOUR_COLUMNS && more > 2 && more <= MOST_COLUMNS && s->m >= MORE_ROWS && s->k >= MORE_K)
         batch_of_four_columns(s);

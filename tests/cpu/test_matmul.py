@@ -296,7 +296,7 @@ def test_products_from_beyond_l3_have_the_same_bits(types, m, k, n, rng):
 
 
 @pytest.mark.parametrize("layout", ["plain", "A.mT", "B.mT", "one A", "one B", "every other matrix", "rows of five"])
-@pytest.mark.parametrize(("m", "k", "n"), [(33, 33, 33), (17, 9, 40), (8, 45, 6), (53, 27, 3), (5, 31, 7)])
+@pytest.mark.parametrize(("m", "k", "n"), few([(33, 33, 33), (17, 9, 40), (8, 45, 6), (53, 27, 3), (5, 31, 7)]))
 def test_products_from_beyond_l2_have_the_same_bits(types, layout, m, k, n, rng):
     """The next ones are prefetched between the tiles of these."""
     a, b = pair(rng, types, (5, m, k), (5, k, n))
@@ -326,8 +326,11 @@ def test_products_from_beyond_l2_have_the_same_bits(types, layout, m, k, n, rng)
 LAST_COLUMNS = [
     *[(8, 12, 17), (9, 16, 25), (33, 33, 33), (20, 16, 41), (14, 100, 49), (31, 40, 65), (12, 300, 17), (40, 513, 33)],
     *[(9, 32, 18), (33, 47, 34), (8, 64, 50), (45, 40, 66), (23, 24, 9)],
+    *[(13, 16, 65), (28, 40, 33), (12, 35, 34), (14, 20, 17), (26, 33, 66), (16, 30, 18), (8, 24, 25)],
 ]
-"""m, k, n with one or two columns more than vectors of 64 bytes have, which may be dot products (outer_dots.h)."""
+"""m, k, n with one or two columns more than vectors of 64 bytes have, which may be computed by themselves: as dot products
+(outer_dots.h), or with the rows of a transposed A in a register (outer.h). Of 13 rows by 65 columns, the last of three
+threads has three rows."""
 
 
 @pytest.mark.parametrize("layout", ["plain", "A.mT", "B.mT", "one A", "one B", "padded rows", "every other matrix"])
@@ -350,6 +353,17 @@ def test_the_last_of_many_columns(types, layout, m, k, n, rng):
         assert (room == 99).all()
     for threads in (1, 2, 3):
         assert pysimd.matmul(x[-1], y[-1], threads=threads, **named(types)).tobytes() == found[-1].tobytes()
+
+
+@pytest.mark.parametrize("step", [-1, 0, 1, 2], ids=lambda s: f"columns_{s}_apart")
+def test_the_last_of_many_columns_where_columns_of_a_overlap(types, step, rng):
+    """Rows of A are adjacent elements, and its columns as well, or all the same."""
+    m, k, n = 33, 33, 33
+    a, b = pair(rng, types, (3, 1, m + 2 * k), (3, k, n))
+    start = a[:, 0, k:]
+    x = np.lib.stride_tricks.as_strided(start, (3, m, k), (start.strides[0], start.itemsize, step * start.itemsize))
+    found = pysimd.matmul(x, b, **named(types))
+    check(found, types, np.ascontiguousarray(x), b)
 
 
 @pytest.mark.parametrize(
