@@ -328,9 +328,9 @@ LAST_COLUMNS = [
     *[(9, 32, 18), (33, 47, 34), (8, 64, 50), (45, 40, 66), (23, 24, 9)],
     *[(13, 16, 65), (28, 40, 33), (12, 35, 34), (14, 20, 17), (26, 33, 66), (16, 30, 18), (8, 24, 25)],
 ]
-"""m, k, n with one or two columns more than vectors of 64 bytes have, which may be computed by themselves: as dot products
-(outer_dots.h), or with the rows of a transposed A in a register (outer.h). Of 13 rows by 65 columns, the last of three
-threads has three rows."""
+"""m, k, n with one or two columns more than vectors of 64 bytes have, which may be computed by themselves: as dot
+products (outer_dots.h), or with the rows of a transposed A in a register (outer.h). Of 13 rows by 65 columns, the last
+of three threads has three rows."""
 
 
 @pytest.mark.parametrize("layout", ["plain", "A.mT", "B.mT", "one A", "one B", "padded rows", "every other matrix"])
