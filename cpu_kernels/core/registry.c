@@ -240,19 +240,22 @@ static const pysimd_kernel *of_some_rows(int types, int64_t m, int64_t n, int64_
     return m <= SOME_ROWS || k <= (n == 3 ? SHORT_K : SOME_K) ? of_columns(types, COLUMNS) : NULL;
 }
 
-/* The kernel of AVX-512 with longer rows of tiles, for more columns than 64 and a short K: the time is that of writing C,
- * whose rows are written in longer pieces. Tiles of six vectors took 0.75 to 0.9 times as long as those of two for float
- * and double with K up to 7, of four vectors 0.8 to 0.95 times with K up to 24 and 15; for batches of 10 and 100 0.8 to
- * 1.0; with a longer K, and six vectors from K = 8 on with few rows, up to 1.2 times. Widened values took 0.97 to 1.0 times
- * (Xeon with AMX). NULL: none, as where AVX-512 is executed in halves (not measured). */
+/* The kernel of AVX-512 with longer rows of tiles, for more columns than 64, or a few less of double, and a short K: the
+ * time is that of writing C, whose rows are written in longer pieces. Tiles of six vectors took 0.75 to 0.9 times as long
+ * as those of two for float and double with K up to 7, of four vectors 0.8 to 0.95 times with K up to 24 and 15; for
+ * batches of 10 and 100 0.8 to 1.0; with a longer K, and six vectors from K = 8 on with few rows, up to 1.2 times. 33 to 48
+ * columns of double took 0.7 to 1.0 times as long as with three vectors with K up to 8, batches of 20 and 100, and 0.97
+ * times with K up to 16. Widened values took 0.97 to 1.0 times (Xeon with AMX). NULL: none, as where AVX-512 is executed
+ * in halves (not measured). */
 static const pysimd_kernel *of_short_k(int types, int64_t m, int64_t n, int64_t k)
 {
-    enum { LEAST_ROWS = 4, SHORTEST = 8, SHORT = 25, SHORT_OF_DOUBLE = 16 };
-    if (halves || (types != F32 && types != F64) || m < LEAST_ROWS || n <= PYSIMD_SMALL_COLUMNS) return NULL;
-    if (k >= (types == F64 ? SHORT_OF_DOUBLE : SHORT)) return NULL;
+    enum { LEAST_ROWS = 4, SHORTEST = 8, SHORT = 25, SHORT_OF_DOUBLE = 16, SOME_COLUMNS = 33, COLUMNS = 48 };
+    if (halves || (types != F32 && types != F64) || m < LEAST_ROWS) return NULL;
     const pysimd_kernel *few = atomic_load_explicit(&ordered_choices[types].few, memory_order_acquire);
-    const pysimd_kernel *kernel = k < SHORTEST && few ? few : of_columns(types, PYSIMD_SMALL_COLUMNS);
-    return kernel && kernel->target == AVX512 ? kernel : NULL;
+    if (!few || few->target != AVX512) return NULL;
+    if (types == F64 && n >= SOME_COLUMNS && n <= COLUMNS) return k <= SHORTEST ? few : NULL;
+    if (n <= PYSIMD_SMALL_COLUMNS || k >= (types == F64 ? SHORT_OF_DOUBLE : SHORT)) return NULL;
+    return k < SHORTEST ? few : of_columns(types, PYSIMD_SMALL_COLUMNS);
 }
 
 /* The kernel that is taken before a GEMV kernel: that for so many columns, or for any number where the processor does

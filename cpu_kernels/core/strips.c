@@ -125,6 +125,13 @@ static int has_shape(const pysimd_kernel *kernel, int64_t m, int64_t n, int by_r
     return has_rows(kernel, m, by_rows) && bytes >= LEAST_BYTES && n >= LEAST_COLUMNS * kernel->nr;
 }
 
+/* Whether the registry has chosen the kernel for few columns of a transposed A, or may have. */
+static int is_of_few(const pysimd_kernel *kernel, const pysimd_product *q)
+{
+    const int few = kernel->dispatch_few_rows && q->n <= kernel->dispatch_few_columns;
+    return few || pysimd_takes_few_columns(kernel, q->m, q->n, q->k);
+}
+
 /* An A in L2 is packed as fast, but for doubles, of which a register holds half as many, and floats of up to one tile
  * of columns, and unless K is short: 149 x 711 x 5 double took 0.35 times as long with operands exchanged, 404 x 79 x
  * 13 0.7 times, 64 x 150 x 20, 2000 x 200 x 20 and 800 x 300 x 30 float 0.64, 0.79 and 0.84, 2000 x 100 x 36 1.07 times
@@ -134,7 +141,7 @@ static int exchanges(const pysimd_kernel *kernel, const pysimd_product *q)
 {
     const int64_t size = pysimd_element_sizes[kernel->types].a;
     if (q->rs_a != 1 || q->cs_a == 1 || q->m <= q->n || !exchanged(kernel)) return 0;
-    const int few = kernel->dispatch_few_rows || pysimd_takes_few_columns(kernel, q->m, q->n, q->k);
+    const int few = is_of_few(kernel, q);
     if (few && size >= (int64_t)sizeof(float)) return has_rows(kernel, q->n, 1);
     const int of_float = size == sizeof(double) || (size == sizeof(float) && q->n <= kernel->nr);
     const int from_l2 = few || (of_float && q->k >= LEAST_K);
@@ -163,7 +170,7 @@ int pysimd_strips_take_few(const pysimd_kernel *kernel, const pysimd_product *q)
 {
     if (q->cs_b == 1 && q->m <= kernel->dispatch_few_rows) return has_shape(kernel, q->m, q->n, 1);
     if (q->rs_a != 1 || q->cs_a == 1) return 0;
-    return (kernel->dispatch_few_rows || pysimd_takes_few_columns(kernel, q->m, q->n, q->k)) && exchanges(kernel, q);
+    return is_of_few(kernel, q) && exchanges(kernel, q);
 }
 
 /* Whether B comes from memory: it is larger than half of L3. */
