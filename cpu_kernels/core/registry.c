@@ -562,6 +562,34 @@ static const pysimd_kernel *of_few_rows(int types, int64_t m, int64_t n, int64_t
     return n >= least_rows_of_avx2(exchanged, types, m, k) ? chosen(types, m, OF_GEMV) : NULL;
 }
 
+/* The GEMV kernel of two to four rows, or columns, whose operands both have adjacent elements along K, where AVX-512
+ * computes the others; or NULL. By ratios of time to what was taken before, 8 to 150 columns or rows, single products and
+ * batches of 20 (Xeon with AMX; not measured where AVX-512 is executed in halves). Rows, by AVX-512: two of double from K =
+ * 4 on 0.65 to 0.85, three 0.75 to 0.95, four from K = 12 on 0.75 to 0.85; three of float16 from K = 32 on 0.8 to 0.9, four
+ * from 48 on 0.85 to 1.05, bfloat16 0.85 to 0.95. By AVX2: two of float from K = 4 on 0.7 to 0.95, of 16 bits from 24 on
+ * 0.75 to 1.0. Columns, by AVX2: two and three of float and 16 bits with K from 4 to 11 0.75 to 0.9, three of double
+ * 0.8; four of double with K from 8 on 0.75 to 0.95, from 24 on by AVX-512. */
+static const pysimd_kernel *of_few_in_order(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
+{
+    enum { LEAST = 8, LEAST_K = 4, SHORT_K = 12 };
+    const int wide = m < n, size = pysimd_element_sizes[types].a;
+    const int64_t few = wide ? m : n, many = wide ? n : m;
+    if (a != PYSIMD_BY_ROWS || b != PYSIMD_BY_COLUMNS || halves || size == 1) return NULL;
+    if (few < 2 || few > PYSIMD_GEMV_COLUMNS || many < LEAST || k < LEAST_K) return NULL;
+    const pysimd_kernel *dots = atomic_load_explicit(&ordered_choices[types].dots, memory_order_acquire);
+    const pysimd_kernel *one = chosen(types, 1, OF_GEMV);
+    if (!dots || dots->target < AVX512 || !one) return NULL;
+    if (!wide) {
+        if (size == 8 && few == 4) return k < 8 ? NULL : k < 24 ? one : dots;
+        if (size == 8) return few == 3 ? one : NULL;
+        return few < 4 && k < SHORT_K ? one : NULL;
+    }
+    if (size == 8) return few < 4 || k >= SHORT_K ? dots : NULL;
+    if (size == 4) return few == 2 && k < dots->dispatch_k ? one : NULL;
+    if (few == 2) return k >= 24 && k < dots->dispatch_k ? one : NULL;
+    return k >= (few == 3 ? 32 : 48) ? dots : NULL;
+}
+
 /* From how many columns of a B by rows, or rows of a transposed A, on a GEMV kernel with sixteen registers computes two
  * to four rows, or columns. By ratios of time to the kernels with tiles, K from 2 to 48 (Zen 3): 300 rows by two or
  * three columns 0.4 to 0.6 times, 64 rows by four 0.7 to 1.0, 33 rows by three 0.9 to 1.1; two rows by 300 columns 0.8
@@ -650,6 +678,7 @@ const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int6
     const pysimd_kernel *kernel = NULL;
     if (few_columns) kernel = of_few_columns(types, m, n, k, a, b);
     if (few_rows) kernel = of_few_rows(types, m, n, k, a, b);
+    if (!kernel) kernel = of_few_in_order(types, m, n, k, a, b);
     if (!kernel && pysimd_is_of_vectors(m, n, k)) kernel = of_vectors(types, m, n, k, a, b);
     if (!kernel) kernel = of_short_rows(types, m, n, k, a);
     if (!kernel && few_columns && a == PYSIMD_BY_COLUMNS) kernel = of_few_transposed(types, m, k);
