@@ -359,7 +359,7 @@ def test_the_last_of_many_columns(types, layout, m, k, n, rng):
 def test_the_last_of_many_columns_where_columns_of_a_overlap(types, step, rng):
     """Rows of A are adjacent elements, and its columns as well, or all the same."""
     m, k, n = 33, 33, 33
-    a, b = pair(rng, types, (3, 1, m + 2 * k), (3, k, n))
+    a, b = pair(rng, types, (3, 1, m + 3 * k), (3, k, n))
     start = a[:, 0, k:]
     x = np.lib.stride_tricks.as_strided(start, (3, m, k), (start.strides[0], start.itemsize, step * start.itemsize))
     found = pysimd.matmul(x, b, **named(types))
