@@ -562,6 +562,23 @@ static const pysimd_kernel *of_few_rows(int types, int64_t m, int64_t n, int64_t
     return n >= least_rows_of_avx2(exchanged, types, m, k) ? chosen(types, m, OF_GEMV) : NULL;
 }
 
+/* The kernel with tile registers of three and four columns of bfloat16 whose operands both have adjacent elements along an
+ * even K, which is then no dot product of a GEMV kernel; or NULL. By ratios of time, 12 to 200 rows, K up to 64 (Xeon with
+ * AMX): four columns in batches of 10 and 100 0.2 to 0.7, single products of 2,048 to 8,191 multiply-adds 0.75 to 1.15,
+ * larger ones 0.65 to 0.9; three columns of 4,096 multiply-adds and more 0.6 to 0.75, single products 0.9 to 1.1; fewer,
+ * and two columns, 0.75 to 1.25. Four with an odd K 0.8 to 1.0, single products 1.05 to 1.25. */
+static const pysimd_kernel *of_tiles_in_order(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
+{
+    enum { SOME_K = 16 };
+    if (types != BF16F32 || a != PYSIMD_BY_ROWS || b != PYSIMD_BY_COLUMNS || n < 3 || n > PYSIMD_GEMV_COLUMNS || k % 2)
+        return NULL;
+    const ordered_choice *found = &ordered_choices[types];
+    const pysimd_kernel *tiles = atomic_load_explicit(&found->tiles, memory_order_acquire);
+    const pysimd_kernel *dots = atomic_load_explicit(&found->dots, memory_order_acquire);
+    if (!tiles || !dots || k >= dots->dispatch_k || (n == 3 && k < SOME_K)) return NULL;
+    return fits(tiles, m, n, k, n == 3 ? tiles->dispatch_macs : tiles->dispatch_macs_few) ? tiles : NULL;
+}
+
 /* The GEMV kernel of two to four rows, or columns, whose operands both have adjacent elements along K, where AVX-512
  * computes the others; or NULL. By ratios of time to what was taken before, 8 to 150 columns or rows, single products and
  * batches of 20 (Xeon with AMX; not measured where AVX-512 is executed in halves). Rows, by AVX-512: two of double from K =
@@ -675,9 +692,9 @@ static const pysimd_kernel *of_long_k(int types, int64_t m, int64_t n, int64_t k
 const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
 {
     const int few_columns = pysimd_is_skinny(m, n, k) && n < m, few_rows = pysimd_is_skinny(m, n, k) && m < n;
-    const pysimd_kernel *kernel = NULL;
-    if (few_columns) kernel = of_few_columns(types, m, n, k, a, b);
-    if (few_rows) kernel = of_few_rows(types, m, n, k, a, b);
+    const pysimd_kernel *kernel = of_tiles_in_order(types, m, n, k, a, b);
+    if (!kernel && few_columns) kernel = of_few_columns(types, m, n, k, a, b);
+    if (!kernel && few_rows) kernel = of_few_rows(types, m, n, k, a, b);
     if (!kernel) kernel = of_few_in_order(types, m, n, k, a, b);
     if (!kernel && pysimd_is_of_vectors(m, n, k)) kernel = of_vectors(types, m, n, k, a, b);
     if (!kernel) kernel = of_short_rows(types, m, n, k, a);

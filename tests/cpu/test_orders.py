@@ -209,8 +209,13 @@ CHOSEN_WITH_AMX = {
     ("bf16f32", 11, 128, 40, ROWS, ROWS): "amx_bf16f32_outer_32x32",
     ("bf16f32", 40, 20, 4, ROWS, ROWS): "amx_bf16f32_outer_32x32",
     ("bf16f32", 20, 20, 4, ROWS, ROWS): "avx512_bf16f32_outer_8x8",
-    ("bf16f32", 40, 20, 4, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",  # dot products
-    ("bf16f32", 40, 40, 4, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",
+    ("bf16f32", 40, 20, 4, ROWS, COLUMNS): "amx_bf16f32_outer_32x32",
+    ("bf16f32", 43, 12, 4, ROWS, COLUMNS): "amx_bf16f32_outer_32x32",
+    ("bf16f32", 42, 12, 4, ROWS, COLUMNS): "avx512_bf16f32_outer_8x8",  # less than 2,048 multiply-adds
+    ("bf16f32", 40, 21, 4, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",  # dot products
+    ("bf16f32", 40, 36, 3, ROWS, COLUMNS): "amx_bf16f32_outer_32x32",
+    ("bf16f32", 37, 36, 3, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",  # less than 4,096
+    ("bf16f32", 40, 40, 2, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",
     ("bf16f32", 40, 20, 2, ROWS, ROWS): "avx2_bf16f32_gemv_8x1",
     ("i8i32", 40, 40, 40, ROWS, ROWS): "avx512vnni_i8i32_outer_14x32",
 }
