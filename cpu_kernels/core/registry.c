@@ -361,7 +361,7 @@ static int takes_dots(const pysimd_kernel *kernel, int64_t few, int64_t many, in
     enum { SMALL = 1 << 17, SOME_K = 128, SOME = 8, NOT_MANY = 16 };
     const int size = pysimd_element_sizes[kernel->types].a;
     if (few > kernel->dispatch_dots) return 0;
-    if (few > PYSIMD_GEMV_COLUMNS * size) { /* tile registers do as many multiply-adds in less time */
+    if (!wide || few > PYSIMD_GEMV_COLUMNS * size) { /* tile registers do as many multiply-adds in less time */
         const pysimd_kernel *other = pysimd_choose(kernel->types, wide ? few : many, wide ? many : few, k);
         if (other && other->k_tile) return 0;
     }
@@ -579,32 +579,40 @@ static const pysimd_kernel *of_tiles_in_order(int types, int64_t m, int64_t n, i
     return fits(tiles, m, n, k, n == 3 ? tiles->dispatch_macs : tiles->dispatch_macs_few) ? tiles : NULL;
 }
 
-/* The GEMV kernel of two to four rows, or columns, whose operands both have adjacent elements along K, where AVX-512
- * computes the others; or NULL. By ratios of time to what was taken before, 8 to 150 columns or rows, single products and
- * batches of 20 (Xeon with AMX; not measured where AVX-512 is executed in halves). Rows, by AVX-512: two of double from K =
- * 4 on 0.65 to 0.85, three 0.75 to 0.95, four from K = 12 on 0.75 to 0.85; three of float16 from K = 32 on 0.8 to 0.9, four
- * from 48 on 0.85 to 1.05, bfloat16 0.85 to 0.95. By AVX2: two of float from K = 4 on 0.7 to 0.95, of 16 bits from 24 on
- * 0.75 to 1.0. Columns, by AVX2: two and three of float and 16 bits with K from 4 to 11 0.75 to 0.9, three of double
- * 0.8; four of double with K from 8 on 0.75 to 0.95, from 24 on by AVX-512. */
+/* From which K on the GEMV kernel of AVX-512 computes two to eight rows, or columns, whose operands both have adjacent
+ * elements along K; of double, float and two bytes. By ratios of time to what was taken before, 8 to 100 columns or rows,
+ * batches of 20 (Xeon with AMX): two to four rows of double 0.65 to 0.95; of float 0.6 to 0.95, five to eight from there
+ * on 0.75 to 0.95, before 1.0 to 1.9; of float16 two to four 0.65 to 1.0, five to seven 0.65 to 0.95, eight 0.8, before
+ * 1.05 to 2.5. Two to four columns of float16 0.6 to 0.95, five and six 0.75 to 0.9, before 0.9 to 2.6; of float two 0.9 to
+ * 1.0, three and four 1.0 to 1.3. */
+enum { MOST_IN_ORDER = 8, NO_K = INT16_MAX };
+static const int16_t least_k_in_order[2][3][MOST_IN_ORDER - 1] = {
+    {{NO_K, NO_K, 24, NO_K, NO_K, NO_K, NO_K}, {NO_K, NO_K, NO_K, NO_K, NO_K, NO_K, NO_K}, {8, 8, 12, 48, 48, NO_K, NO_K}},
+    {{4, 4, 12, NO_K, NO_K, NO_K, NO_K}, {4, 8, 16, 48, 48, 48, 48}, {8, 8, 24, 32, 32, 32, 64}},
+};
+
+/* The GEMV kernel of few rows, or columns, whose operands both have adjacent elements along K, where AVX-512 computes the
+ * others, or NULL: that of AVX-512, or of AVX2, by which two and three columns of float with K from 4 to 11 took 0.75 to
+ * 0.9 times as long as by tiles, three of double 0.8, four with K from 8 on 0.75 to 0.95 (Xeon with AMX). Where AVX-512 is
+ * executed in halves it was not measured. */
 static const pysimd_kernel *of_few_in_order(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
 {
-    enum { LEAST = 8, LEAST_K = 4, SHORT_K = 12 };
+    enum { LEAST = 8, LEAST_K = 4, SHORT_K = 12, SOME_K = 32, SHORT_K_OF_FOUR = 8 };
     const int wide = m < n, size = pysimd_element_sizes[types].a;
     const int64_t few = wide ? m : n, many = wide ? n : m;
     if (a != PYSIMD_BY_ROWS || b != PYSIMD_BY_COLUMNS || halves || size == 1) return NULL;
-    if (few < 2 || few > PYSIMD_GEMV_COLUMNS || many < LEAST || k < LEAST_K) return NULL;
+    if (few < 2 || few > MOST_IN_ORDER || many < LEAST || k < LEAST_K) return NULL;
     const pysimd_kernel *dots = atomic_load_explicit(&ordered_choices[types].dots, memory_order_acquire);
-    const pysimd_kernel *one = chosen(types, 1, OF_GEMV);
-    if (!dots || dots->target < AVX512 || !one) return NULL;
-    if (!wide) {
-        if (size == 8 && few == 4) return k < 8 ? NULL : k < 24 ? one : dots;
-        if (size == 8) return few == 3 ? one : NULL;
-        return few < 4 && k < SHORT_K ? one : NULL;
+    if (!dots || dots->target < AVX512) return NULL;
+    const int halves_register = size == 2 && k % 16 == 8 && k < SOME_K; /* 41 x 8 x 2 float16 took 1.45 times as long */
+    if (!halves_register && k >= least_k_in_order[wide][size == 8 ? 0 : size == 4 ? 1 : 2][few - 2]) {
+        const pysimd_kernel *other = few > PYSIMD_GEMV_COLUMNS ? pysimd_choose(types, m, n, k) : NULL;
+        return other && other->k_tile ? NULL : dots;
     }
-    if (size == 8) return few < 4 || k >= SHORT_K ? dots : NULL;
-    if (size == 4) return few == 2 && k < dots->dispatch_k ? one : NULL;
-    if (few == 2) return k >= 24 && k < dots->dispatch_k ? one : NULL;
-    return k >= (few == 3 ? 32 : 48) ? dots : NULL;
+    if (wide || few > PYSIMD_GEMV_COLUMNS) return NULL;
+    const int four = size == 8 && few == 4, short_k = size <= 4 && few < 4 && k < SHORT_K;
+    const int takes_one = short_k || (size == 8 && few == 3) || (four && k >= SHORT_K_OF_FOUR);
+    return takes_one ? chosen(types, 1, OF_GEMV) : NULL;
 }
 
 /* From how many columns of a B by rows, or rows of a transposed A, on a GEMV kernel with sixteen registers computes two
@@ -689,6 +697,20 @@ static const pysimd_kernel *of_long_k(int types, int64_t m, int64_t n, int64_t k
     return k > least_k && k <= (m <= MANY ? INT64_MAX : 300) && is_one_block(two, k) ? two : NULL;
 }
 
+/* The kernel of AVX-512 with two vectors, of which all rows are one tile, for 33 to 64 columns of a B by columns and K
+ * from 65 on: B is packed a tile at a time. 7 to 14 rows of double took 0.55 to 1.0 times as long as by the kernel of
+ * pysimd_choose, 9 to 14 of float by 49 to 64 columns 0.7 to 0.95 (batches of 20, Xeon with AMX); or NULL. */
+static const pysimd_kernel *of_one_row_of_tiles(int types, int64_t m, int64_t n, int64_t k, pysimd_order a,
+                                                pysimd_order b)
+{
+    enum { SIX = 6, EIGHT = 8, SHORT_K = 64, COLUMNS = 32, COLUMNS_OF_THREE = 48 };
+    const pysimd_kernel *two = of_columns(types, CHOICES - 1);
+    if (halves || (types != F32 && types != F64) || two->target != AVX512) return NULL;
+    if (a != PYSIMD_BY_ROWS || b != PYSIMD_BY_COLUMNS || k <= SHORT_K) return NULL;
+    if (n <= COLUMNS || n > PYSIMD_SMALL_COLUMNS || m > two->mr) return NULL;
+    return types == F64 ? (m > SIX ? two : NULL) : m > EIGHT && n > COLUMNS_OF_THREE ? two : NULL;
+}
+
 const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
 {
     const int few_columns = pysimd_is_skinny(m, n, k) && n < m, few_rows = pysimd_is_skinny(m, n, k) && m < n;
@@ -701,6 +723,7 @@ const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int6
     if (!kernel && few_columns && a == PYSIMD_BY_COLUMNS) kernel = of_few_transposed(types, m, k);
     if (!kernel) kernel = of_long_k(types, m, n, k, b);
     if (!kernel && pysimd_is_long(m, n, k)) kernel = choose_by_order(types, m, n, k, a, b);
+    if (!kernel) kernel = of_one_row_of_tiles(types, m, n, k, a, b);
     if (kernel) return kernel;
     kernel = pysimd_choose(types, m, n, k);
     return kernel ? pysimd_of_order(kernel, m, n, k, a, b) : NULL;

@@ -162,7 +162,8 @@ INLINE void PASTE(VEC, rows_by_columns)(const int M, const int N, const int adja
     const int within = a + (M - 1) * rs_a + k / V(lanes) * V(lanes) + V(lanes) <= end;
     const int64_t rs = rs_a * (int64_t)sizeof *a;
     V(acc) acc[MOST + V(rows)], found[MOST / V(rows) + 1];
-    UNROLL for (int e = 0; e < MOST + V(rows); e++) acc[e] = V(zero)();
+    /* Of those that the trees add: a loop over all of them is longer than is unrolled, and then acc is memory. */
+    UNROLL for (int e = 0; e < (M * N + V(rows) - 1) / V(rows) * V(rows); e++) acc[e] = V(zero)();
     const char *row = (const char *)a;
     int64_t p = k;
     /* The fewer vectors, of A or of B, stay in registers while the others pass. */

@@ -89,30 +89,14 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f32", 12, 192, 16, ROWS, COLUMNS): "avx512_f32_gemv_16x1",
     ("f32", 2, 447, 3, ROWS, COLUMNS): "avx512_f32_gemv_16x1",
     ("f32", 2, 100, 3, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
-    ("f32", 3, 64, 40, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
+    ("f32", 3, 64, 40, ROWS, COLUMNS): "avx2_f32_gemv_8x1" if HALVES else "avx512_f32_gemv_16x1",
     ("f32", 4, 52, 2, ROWS, COLUMNS): "avx2_f32_gemv_8x1",  # as few multiply-adds as that
     ("bf16f32", 4, 32, 4, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",
     ("bf16f32", 5, 2531, 21, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
     ("bf16f32", 84, 288, 4, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
     ("bf16f32", 11, 300, 12, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",  # more rows go to AMX
-    ("f32", 2, 53, 34, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
-    ("f16f32", 2, 32, 33, ROWS, COLUMNS): "avx2_f16f32_gemv_8x1",
-    ("f16f32", 3, 31, 33, ROWS, COLUMNS): "avx512_f16f32_outer_8x48",
-    ("f16f32", 3, 32, 33, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
-    ("f16f32", 4, 47, 33, ROWS, COLUMNS): "avx512_f16f32_outer_8x48",
-    ("f16f32", 4, 48, 33, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
-    ("f16f32", 2, 23, 33, ROWS, COLUMNS): "avx512_f16f32_outer_8x48",
-    ("f16f32", 2, 24, 33, ROWS, COLUMNS): "avx2_f16f32_gemv_8x1",
-    ("f64", 3, 4, 8, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
-    ("f64", 3, 3, 8, ROWS, COLUMNS): "avx512_f64_outer_14x16",
-    ("f64", 4, 12, 8, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
-    ("f64", 4, 11, 8, ROWS, COLUMNS): "avx512_f64_outer_14x16",
-    ("f64", 2, 31, 300, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
-    ("f64", 40, 40, 3, ROWS, COLUMNS): "avx2_f64_gemv_8x1",
-    ("f64", 40, 23, 4, ROWS, COLUMNS): "avx2_f64_gemv_8x1",
-    ("f64", 40, 24, 4, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
-    ("f32", 2, 4, 8, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
-    ("f32", 8, 4, 2, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
+    ("f32", 2, 53, 34, ROWS, COLUMNS): "avx2_f32_gemv_8x1" if HALVES else "avx512_f32_gemv_16x1",
+    ("f16f32", 2, 32, 33, ROWS, COLUMNS): "avx2_f16f32_gemv_8x1" if HALVES else "avx512_f16f32_gemv_16x1",
     ("f64", 3, 32, 33, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
     ("f64", 9, 20, 8, ROWS, ROWS): "avx512_f64_outer_14x16",
     ("f64", 8, 20, 7, ROWS, ROWS): "avx512_f64_outer_8x8",
@@ -131,6 +115,8 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f16f32", 16, 200, 16, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
     ("f16f32", 81, 1209, 4, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
     ("f16f32", 8, 256, 300, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
+    ("f16f32", 9, 108, 52, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
+    ("f16f32", 16, 96, 16, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
     ("f64", 35, 1110, 2, ROWS, ROWS): "avx512_f64_gemv_8x1",  # B is copied
     ("f64", 35, 511, 2, ROWS, ROWS): "avx2_f64_gemv_8x1",
     ("f16f32", 3, 128, 2, ROWS, ROWS): "avx512_f16f32_gemv_16x1",
@@ -144,8 +130,35 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f64", 15, 15, 100, ROWS, ROWS): "avx512_f64_outer_14x16" if HALVES else "avx512_f64_outer_6x32",
     ("f64", 15, 16, 100, ROWS, ROWS): "avx512_f64_outer_14x16",
 }
-if not HALVES:  # a long K
-    CHOSEN |= {
+if not HALVES:
+    CHOSEN |= {  # few rows or columns, and both operands have adjacent elements along K
+        ("f64", 3, 4, 8, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
+        ("f64", 3, 3, 8, ROWS, COLUMNS): "avx512_f64_outer_14x16",
+        ("f64", 4, 12, 8, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
+        ("f64", 4, 11, 8, ROWS, COLUMNS): "avx512_f64_outer_14x16",
+        ("f64", 2, 31, 300, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
+        ("f64", 40, 40, 3, ROWS, COLUMNS): "avx2_f64_gemv_8x1",
+        ("f64", 40, 23, 4, ROWS, COLUMNS): "avx2_f64_gemv_8x1",
+        ("f64", 40, 24, 4, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
+        ("f32", 2, 4, 8, ROWS, COLUMNS): "avx512_f32_gemv_16x1",
+        ("f32", 4, 15, 30, ROWS, COLUMNS): "avx512_f32_outer_14x32",
+        ("f32", 4, 16, 30, ROWS, COLUMNS): "avx512_f32_gemv_16x1",
+        ("f32", 8, 47, 30, ROWS, COLUMNS): "avx512_f32_outer_14x32",
+        ("f32", 8, 48, 30, ROWS, COLUMNS): "avx512_f32_gemv_16x1",
+        ("f32", 8, 4, 2, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
+        ("f16f32", 2, 9, 33, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
+        ("f16f32", 2, 24, 33, ROWS, COLUMNS): "avx512_f16f32_outer_8x48",  # a half of a register
+        ("f16f32", 4, 23, 33, ROWS, COLUMNS): "avx512_f16f32_outer_8x48",
+        ("f16f32", 4, 25, 33, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
+        ("f16f32", 40, 40, 4, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
+        ("f16f32", 40, 40, 5, ROWS, COLUMNS): "avx512_f16f32_outer_8x8",
+        ("f16f32", 40, 48, 5, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
+        ("f64", 7, 65, 40, ROWS, COLUMNS): "avx512_f64_outer_14x16",  # one row of tiles
+        ("f64", 6, 65, 40, ROWS, COLUMNS): "avx512_f64_outer_8x24",
+        ("f32", 9, 65, 51, ROWS, COLUMNS): "avx512_f32_outer_14x32",
+        ("f32", 9, 65, 48, ROWS, COLUMNS): "avx512_f32_outer_8x48",
+    }
+    CHOSEN |= {  # a long K
         ("f32", 3, 128, 30, ROWS, ROWS): "avx512_f32_outer_8x48",
         ("f32", 3, 128, 49, ROWS, ROWS): "avx512_f32_gemv_16x1",
         ("f64", 4, 400, 40, COLUMNS, ROWS): "avx512_f64_outer_8x24",
@@ -211,11 +224,11 @@ CHOSEN_WITH_AMX = {
     ("bf16f32", 20, 20, 4, ROWS, ROWS): "avx512_bf16f32_outer_8x8",
     ("bf16f32", 40, 20, 4, ROWS, COLUMNS): "amx_bf16f32_outer_32x32",
     ("bf16f32", 43, 12, 4, ROWS, COLUMNS): "amx_bf16f32_outer_32x32",
-    ("bf16f32", 42, 12, 4, ROWS, COLUMNS): "avx512_bf16f32_outer_8x8",  # less than 2,048 multiply-adds
-    ("bf16f32", 40, 21, 4, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",  # dot products
+    ("bf16f32", 42, 12, 4, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",  # less than 2,048 multiply-adds
+    ("bf16f32", 40, 21, 4, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",  # dot products
     ("bf16f32", 40, 36, 3, ROWS, COLUMNS): "amx_bf16f32_outer_32x32",
-    ("bf16f32", 37, 36, 3, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",  # less than 4,096
-    ("bf16f32", 40, 40, 2, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",
+    ("bf16f32", 37, 36, 3, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",  # less than 4,096
+    ("bf16f32", 40, 40, 2, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
     ("bf16f32", 40, 20, 2, ROWS, ROWS): "avx2_bf16f32_gemv_8x1",
     ("i8i32", 40, 40, 40, ROWS, ROWS): "avx512vnni_i8i32_outer_14x32",
 }
@@ -228,10 +241,10 @@ SAME = [  # what the order does not change
     ("f64", 8, 417, 52, COLUMNS, COLUMNS),
     ("f64", 17, 300, 40, ROWS, COLUMNS),
     ("f64", 4, 11, 300, ROWS, COLUMNS),
-    ("f32", 2, 255, 300, ROWS, COLUMNS),
+    ("f32", 3, 7, 300, ROWS, COLUMNS),
     ("f16f32", 14, 2027, 4, COLUMNS, ROWS),
-    ("f16f32", 9, 224, 52, ROWS, COLUMNS),
-    ("f16f32", 16, 199, 16, ROWS, COLUMNS),
+    ("f16f32", 9, 107, 52, ROWS, COLUMNS),
+    ("f16f32", 16, 95, 16, ROWS, COLUMNS),
     ("bf16f32", 6, 300, 9000, ROWS, COLUMNS),  # larger than L2
     ("u8i8i32", 2, 31, 17, ROWS, COLUMNS),
 ]
