@@ -589,8 +589,8 @@ static const pysimd_kernel *of_tiles_in_order(int types, int64_t m, int64_t n, i
  * on 0.75 to 0.95, before 1.0 to 1.9; of float16 two to four 0.65 to 1.0, five to seven 0.65 to 0.95, eight 0.8, before
  * 1.05 to 2.5. Two to four columns of float16 0.6 to 0.95, five and six 0.75 to 0.9, before 0.9 to 2.6; of float two 0.9 to
  * 1.0, three and four 1.0 to 1.3. */
-enum { MOST_IN_ORDER = 8, NO_K = INT16_MAX };
-static const int16_t least_k_in_order[2][3][MOST_IN_ORDER - 1] = {
+enum { MOST_IN_ORDER = 8, NO_K = INT32_MAX };
+static const int least_k_in_order[2][3][MOST_IN_ORDER - 1] = {
     {{NO_K, NO_K, 24, NO_K, NO_K, NO_K, NO_K}, {NO_K, NO_K, NO_K, NO_K, NO_K, NO_K, NO_K}, {8, 8, 12, 48, 48, NO_K, NO_K}},
     {{4, 4, 12, NO_K, NO_K, NO_K, NO_K}, {4, 8, 16, 48, 48, 48, 48}, {8, 8, 24, 32, 32, 32, 64}},
 };
