@@ -707,12 +707,12 @@ static const pysimd_kernel *of_long_k(int types, int64_t m, int64_t n, int64_t k
 static const pysimd_kernel *of_one_row_of_tiles(int types, int64_t m, int64_t n, int64_t k, pysimd_order a,
                                                 pysimd_order b)
 {
-    enum { SIX = 6, EIGHT = 8, SHORT_K = 64, COLUMNS = 32, COLUMNS_OF_THREE = 48 };
+    enum { FEW_OF_DOUBLE = 6, FEW_OF_FLOAT = 8, SHORT_K = 64, COLUMNS = 32, COLUMNS_OF_THREE = 48 };
     const pysimd_kernel *two = of_columns(types, CHOICES - 1);
     if (halves || (types != F32 && types != F64) || two->target != AVX512) return NULL;
     if (a != PYSIMD_BY_ROWS || b != PYSIMD_BY_COLUMNS || k <= SHORT_K) return NULL;
     if (n <= COLUMNS || n > PYSIMD_SMALL_COLUMNS || m > two->mr) return NULL;
-    return types == F64 ? (m > SIX ? two : NULL) : m > EIGHT && n > COLUMNS_OF_THREE ? two : NULL;
+    return types == F64 ? (m > FEW_OF_DOUBLE ? two : NULL) : m > FEW_OF_FLOAT && n > COLUMNS_OF_THREE ? two : NULL;
 }
 
 const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)

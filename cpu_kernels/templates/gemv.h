@@ -242,7 +242,7 @@ INLINE void PASTE(VEC, by_parts_of_rows)(const int N, const int adjacent, int64_
         switch (M) {
 #define CASE(M)                                                                                                        \
     case M:                                                                                                            \
-        PASTE(VEC, rows_by_columns)(M <= most ? M : 1, N, adjacent, k, a, rs_a, end, x, rs_x, c, rs_c, cs_c,       \
+        PASTE(VEC, rows_by_columns)(M <= most ? M : 1, N, adjacent, k, a, rs_a, end, x, rs_x, c, rs_c, cs_c,           \
                                     flags);                                                                            \
         break;
             CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)

@@ -390,7 +390,8 @@ INLINE void tiles_and_columns(const int M, const int NV, const int partial, cons
  * fill most of a register: 800 batches of 8 rows and more by 19 and 20 columns took 0.84 to 0.95 times as long; with 8
  * x 48, 6 x 64 and the tiles of double 1.0 to 1.06 times. Tried: 14 x 32 for 35, 36, 51 and 52 columns too, of which the
  * last four are a tile of their own, 0.96 times with K from 48 on, 1.02 with less. */
-enum { SOME_ROWS = PYSIMD_AFTER_ROWS, SOME_K = PYSIMD_AFTER_K, HAS_FOUR_COLUMNS = MR >= 12 && LANES == 16, MORE_ROWS = 8, MORE_K = 24 };
+enum { SOME_ROWS = PYSIMD_AFTER_ROWS, SOME_K = PYSIMD_AFTER_K };
+enum { HAS_FOUR_COLUMNS = MR >= 12 && LANES == 16, MORE_ROWS = 8, MORE_K = 24 };
 
 INLINE void columns_of_m(const int M, const int partial, const pysimd_call *s)
 {
