@@ -89,7 +89,7 @@ static int64_t longest_block(const pysimd_kernel *kernel)
 
 int64_t pysimd_block_of_k(const pysimd_kernel *kernel, int64_t k)
 {
-    return equal_parts(k, longest_block(kernel), pysimd_step_of_k(kernel));
+    return pysimd_equal_block(kernel, pysimd_sizes_in_kernel(kernel), k);
 }
 
 typedef struct {
@@ -195,8 +195,8 @@ static plan plan_of(const pysimd_kernel *kernel, const pysimd_product *product, 
               .packed = pysimd_sizes_in_kernel(kernel), .batch = 1};
     for (int d = 0; d < product->ndim; d++) p.batch *= product->shape[d];
 
-    p.k_blocks = quotient(product->k, longest_block(kernel));
     p.kc = pysimd_block_of_k(kernel, product->k);
+    p.k_blocks = quotient(product->k, p.kc);
     p.panels = quotient(product->n, kernel->nr);
 
     /* A cache line more than a power of two: rows of B are written to many micro-panels at a time. */

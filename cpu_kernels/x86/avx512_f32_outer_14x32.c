@@ -15,6 +15,7 @@
 #define KERNEL avx512_f32_outer_14x32
 #define VEC f32x16
 #define MR 14
+#define B_AHEAD 2048
 #define NR 32
 #define DOTS
 #include "../templates/outer.h"

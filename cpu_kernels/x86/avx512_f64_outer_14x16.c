@@ -15,6 +15,7 @@
 #define KERNEL avx512_f64_outer_14x16
 #define VEC f64x8
 #define MR 14
+#define B_AHEAD 2048
 #define NR 16
 #define DOTS
 #include "../templates/outer.h"
