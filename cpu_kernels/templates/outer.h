@@ -33,14 +33,16 @@ enum { PREFETCH_PER_STEP = NR * sizeof(V(elem_b)) };
 #define K_UNROLL 2
 #endif
 
-/* How far ahead in a packed panel of B each step prefetches a row into L1: of kernels whose file sets it, in bytes, and from
- * FAR_K on. The panel comes from L2 for each tile. Of 14 rows by two vectors with AVX-512, 512 x 512 x 512 to 2048 x 2048 x
- * 2048 float and double took 0.94 to 0.99 times as long as without, 512 bytes ahead 0.97 to 1.0, 1024 0.96 to 0.98, 4096 1.0
- * to 1.03 times as long as 2048 (Xeon with AMX, whatever else its core did; in turn with NumPy). */
+/* Of kernels whose file sets B_AHEAD, whole tiles from FAR_K on prefetch into L1: each step a row of a packed panel of B, so
+ * many bytes ahead, for the panel comes from L2 for each tile; and the first steps, two each, the rows of C, which come from
+ * L3 or memory when the last step has ended. Of 14 rows by two vectors with AVX-512, 512 x 512 x 512 to 2048 x 2048 x 2048
+ * float and double took 0.94 to 0.99 times as long with B 2048 bytes ahead (512 bytes 0.97 to 1.0, 1024 0.96 to 0.98, 4096 as
+ * long as 2048 or up to 1.03 times), and with C too another 0.97 to 0.99, 1024 x 128 x 1024 and 4096 x 64 x 4096 float 0.88
+ * to 0.94 (Xeon with AMX, whether or not another virtual machine used the core). */
 #ifdef B_AHEAD
-enum { PREFETCHES_B = 1 };
+enum { PREFETCHES = 1 };
 #else
-enum { PREFETCHES_B = 0 };
+enum { PREFETCHES = 0 };
 #define B_AHEAD 0
 #endif
 enum { FAR_K = 64 };
@@ -88,7 +90,7 @@ enum { KEEPS_ROW = 0 };
         }                                                                                                              \
         if (HAS_SIDE(partial))                                                                                         \
             add_columns(M, NV, columns, lanes, (const V(elem_a) *)ROW(0) + (ahead), b, side);                          \
-        if (PREFETCHES_B && partial == WHOLE && NV == NV_MAX)                                                          \
+        if (PREFETCHES && partial == WHOLE && NV == NV_MAX)                                                          \
             UNROLL for (int byte = 0; byte < PREFETCH_PER_STEP; byte += 64)                                            \
                 __builtin_prefetch((const char *)b + ahead_b + byte);                                                  \
         b += rs_b;                                                                                                     \
@@ -209,6 +211,16 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
         UNROLL for (int i = 0; i < M; i++)
             UNROLL for (int j = 0; j < NV; j++) acc[i][j] = V(add)(acc[i][j], odd[i][j]);
     } else if (K_UNROLL == 2 && (fixed || cs_a == K_GROUP)) {
+        if (PREFETCHES && partial == WHOLE && NV == NV_MAX && 4 * M > 3 * MR && k >= FAR_K) {
+            const char *ahead_c = (const char *)c;
+            for (int i = 0; i < M; i++, p -= 2, ahead_c += rs_c * (int64_t)sizeof *c) {
+                UNROLL for (int line = 0; line < NV; line++) __builtin_prefetch(ahead_c + line * 64, 1, 3);
+                __builtin_prefetch(ahead_c + NV * 64 - 1, 1, 3);
+                STEP(acc, 0)
+                STEP(acc, next)
+                ADVANCE(2 * next);
+            }
+        }
         for (; p >= 2; p -= 2) {
             STEP(acc, 0)
             STEP(acc, next)
