@@ -516,7 +516,8 @@ static int64_t shares_of(const work *w, int64_t products, int by_columns)
  * (Zen 4: 16 KB a product, of which the prefetch is three bursts), but 1.0 to 1.02 times in the mean of 88 batches. An
  * operand that is broadcast is staged again for each share of the batch, which costs less than it gains (32 x 32 x 32
  * float16 with one B took 745 ns and takes 590). A matrix that is multiplied by a vector is read in the order of
- * memory: a row by 128 x 128 float from L3 took 1.3 to 1.5 times as long with a prefetch of the next one (Zen 3). */
+ * memory: a row by 128 x 128 float from L3 took 1.3 to 1.5 times as long with a prefetch of the next one (Zen 3), but some
+ * vectors 0.88 to 1.0 times (60 x 100 x 4, 2 x 100 x 50 and 3 x 50 x 50 with a transposed B, float and double, Xeon). */
 static void choose_prefetch(work *w, int threads)
 {
     enum { TOGETHER = 8 << 10, SEGMENT = 64 << 10, LEAST_TOGETHER = 4, SEGMENTS = 96 };
@@ -526,7 +527,7 @@ static void choose_prefetch(work *w, int threads)
     const row_of_products x = row_of(p, sizes_of(kernel, p), &(pysimd_matrices){NULL, NULL, NULL});
     const int64_t each = x.a.step + x.b.step + x.c.step, l2 = pysimd_caches().l2;
     if (each == 0 || each > l2 / 4 || (double)w->count * (double)each <= (double)threads * (double)l2) return;
-    if (kernel->form == GEMV && each > TOGETHER) return;
+    if (kernel->form == GEMV && (p->m == 1 || p->n == 1) && each > TOGETHER) return;
     const int by_columns = (p->rs_a == 1 && p->cs_a != 1) || (p->rs_b == 1 && p->cs_b != 1);
     w->together = most(TOGETHER / each, 1);
     w->segment = most(least(SEGMENT / each, w->count / threads / SEGMENTS), LEAST_TOGETHER * w->together);

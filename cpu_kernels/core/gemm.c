@@ -123,12 +123,13 @@ static int starts_on_lines(const pysimd_kernel *kernel, const pysimd_product *q)
 
 /* A is packed unless the kernel can read it in rows and so few columns use it that packing takes longer. A tile
  * register loads A's own rows as fast if each is in one cache line: 256 to 1024 columns took 0.87 to 0.96 times as
- * long, and up to 1.15 times from rows that are in two lines (Xeon). */
+ * long, and up to 1.15 times from rows that are in two lines (Xeon). Those of few columns are read once: up to 32 took 0.65
+ * to 0.9 times as long from rows in two lines, 33 to 64 0.85 to 1.0, but 1.04 to 1.09 times where K is several blocks. */
 static int reads_a_in_place(const pysimd_kernel *kernel, const pysimd_product *q, int64_t panels, int64_t k_blocks)
 {
     enum { SOME = 12 };
     if (q->cs_a != 1 || !pysimd_reads_a(kernel, q->k, q->rs_a, q->cs_a)) return 0;
-    if (kernel->k_tile && !starts_on_lines(kernel, q)) return 0;
+    if (kernel->k_tile && panels > (k_blocks == 1 ? FEW_PANELS : 1) && !starts_on_lines(kernel, q)) return 0;
     const int adjacent = k_blocks == 1 && q->rs_a == q->k; /* a micro-panel is one piece of memory */
     if (kernel->k_tile && adjacent) return 1;
     return panels <= FEW_PANELS || (panels <= SOME && !aliases(q->rs_a * pysimd_element_sizes[kernel->types].a));
