@@ -12,12 +12,12 @@ static inline int64_t pysimd_step_of_k(const pysimd_kernel *kernel)
     return kernel->k_tile ? kernel->k_tile * kernel->k_group : 8;
 }
 
-/* The longest K that is one block, with elements of so many bytes in panels: a micro-panel of B, kc rows of nr columns, is three
- * times as large as L1, or an eighth of L2. It comes from L2 for each tile, which takes no longer than the multiply-adds,
- * and each block of k reads and writes C once. Blocks that fill L1 once took 1.03 to 1.06 times as long for 768 to 2048
- * float and double (Zen 3), and 1.08 and 1.13 times for 1024 and 2048 float (Xeon, whose blocks of 768 took 1.03 times as
- * long as those of 1024); half of that took another 1.04 times. With tile registers A's micro-panel stays in L1 and is two
- * thirds of it; with four thirds 1024 and 2048 bfloat16 took 1.02 and 1.05 times as long (Xeon).
+/* The longest K that is one block, with elements of so many bytes in panels: a micro-panel of B, kc rows of nr columns,
+ * is three times as large as L1, or an eighth of L2. It comes from L2 for each tile, which takes no longer than the
+ * multiply-adds, and each block of k reads and writes C once. Blocks that fill L1 once took 1.03 to 1.06 times as long
+ * for 768 to 2048 float and double (Zen 3), and 1.08 and 1.13 times for 1024 and 2048 float (Xeon, whose blocks of 768
+ * took 1.03 times as long as those of 1024); half of that took another 1.04 times. With tile registers A's micro-panel
+ * stays in L1 and is two thirds of it; with four thirds 1024 and 2048 bfloat16 took 1.02 and 1.05 times as long (Xeon).
  *
  * Where a column of A's micro-panel is longer than a cache line, that of 14 doubles, the panel is at most three
  * quarters of L1: from L2 it takes as many bytes a cycle as B's. On an Ice Lake Xeon 1024 x 1024 x 1024 and 512 x 512 x
@@ -34,10 +34,10 @@ static inline int64_t pysimd_longest_block(const pysimd_kernel *kernel, pysimd_s
 }
 
 /* The longest block of a K that is several. A column of 14 float is nearly as long as a cache line, so where float has
- * several blocks, A's micro-panel is at most three quarters of L1 too: 656 of 1152. While another virtual machine used the
- * same core of a Xeon with AMX, 2048 x 2048 x 2048 took 0.88 times as long, with blocks of 384 0.85; else 1.0 to 1.02 and 1.0
- * to 1.02. A K of one block is not divided: 1024 x 1024 x 1024 took 0.9 and 1.0 times as long in two, but few rows would be
- * packed, and 10 x 900 x 40 and 12 x 1100 x 64 took 1.7 times as long. */
+ * several blocks, A's micro-panel is at most three quarters of L1 too: 656 of 1152. While another virtual machine used
+ * the same core of a Xeon with AMX, 2048 x 2048 x 2048 took 0.88 times as long, with blocks of 384 0.85; else 1.0 to
+ * 1.02 and 1.0 to 1.02. A K of one block is not divided: 1024 x 1024 x 1024 took 0.9 and 1.0 times as long in two, but
+ * few rows would be packed, and 10 x 900 x 40 and 12 x 1100 x 64 took 1.7 times as long. */
 static inline int64_t pysimd_shorter_block(const pysimd_kernel *kernel, pysimd_sizes size)
 {
     enum { SHORTEST = 64, LINE = 64 };

@@ -335,7 +335,8 @@ static void copy_products(const dense_copy *x, int size, int64_t first, int64_t 
 
 /* is_small of products whose operands have any strides: these are made dense in L1 before. 1000 products of 6 x 6 x 6
  * int8 of every other element took 116 microseconds through panels, and 14 (Ice Lake). Bytes are also transposed: 36 x
- * 6 x 6 int8 with a transposed A took 247 ns through panels, and 126, 8 x 8 x 8 with a transposed B 40 and 24 (Zen 3). */
+ * 6 x 6 int8 with a transposed A took 247 ns through panels, and 126, 8 x 8 x 8 with a transposed B 40 and 24 (Zen
+ * 3). */
 static int is_small_of_copies(const work *w, const pysimd_call *s)
 {
     enum { IN_L1 = 8 << 10 };
@@ -516,8 +517,9 @@ static int64_t shares_of(const work *w, int64_t products, int by_columns)
  * (Zen 4: 16 KB a product, of which the prefetch is three bursts), but 1.0 to 1.02 times in the mean of 88 batches. An
  * operand that is broadcast is staged again for each share of the batch, which costs less than it gains (32 x 32 x 32
  * float16 with one B took 745 ns and takes 590). A matrix that is multiplied by a vector is read in the order of
- * memory: a row by 128 x 128 float from L3 took 1.3 to 1.5 times as long with a prefetch of the next one (Zen 3), but some
- * vectors 0.88 to 1.0 times (60 x 100 x 4, 2 x 100 x 50 and 3 x 50 x 50 with a transposed B, float and double, Xeon). */
+ * memory: a row by 128 x 128 float from L3 took 1.3 to 1.5 times as long with a prefetch of the next one (Zen 3), but
+ * some vectors 0.88 to 1.0 times (60 x 100 x 4, 2 x 100 x 50 and 3 x 50 x 50 with a transposed B, float and double,
+ * Xeon). */
 static void choose_prefetch(work *w, int threads)
 {
     enum { TOGETHER = 8 << 10, SEGMENT = 64 << 10, LEAST_TOGETHER = 4, SEGMENTS = 96 };
@@ -700,8 +702,8 @@ static int is_divided(const pysimd_kernel *kernel, const pysimd_product *p)
 /* Whether A is read by columns, and staged by them where its values are widened. */
 static int is_by_columns(const pysimd_product *p) { return p->rs_a == 1 && llabs(p->cs_a) > 1; }
 
-/* Whether a tile of a transposed A has registers for the columns after its vectors, whose lanes are rows: 14 rows of two
- * vectors of float and one column are 29 accumulators. With two columns, and with doubles, whose column is two
+/* Whether a tile of a transposed A has registers for the columns after its vectors, whose lanes are rows: 14 rows of
+ * two vectors of float and one column are 29 accumulators. With two columns, and with doubles, whose column is two
  * registers, they are 30, and 28 x 40 x 34 float took 1.25 times as long, 56 x 39 x 17 double 1.1 times. */
 static int has_registers(const pysimd_kernel *kernel, int64_t m, int64_t columns, int64_t lanes)
 {
@@ -712,17 +714,17 @@ static int has_registers(const pysimd_kernel *kernel, int64_t m, int64_t columns
 
 /* How many columns, one or two, follow whole vectors of 64 bytes, and are computed by themselves: a vector of which one
  * lane is used takes as long as a full one. They are dot products (outer_dots.h). By ratios of 17,000 batches of 10 and
- * 100 products, up to 64 rows, columns and K (Xeon with AMX): with one column more, float took 1.0 to 1.04 times as long
- * below K = 16, 0.95 from there and 0.85 to 0.92 from 48 on; with two 1.05, 1.05 and 0.92; widened values 0.02 to 0.04
- * more. Double with up to 33 columns took as long as float from K = 24 on, with more columns, of which the last tile has
- * eight and one, 1.0 to 1.13 times. Fewer than eight rows 0.98 to 1.04. Before, a GEMV kernel computed the last column
- * of some products at a time, from 32 rows on, and the lines of A and C came from L2 once more: this takes 0.9 times as
- * long, which is a part of the ratios above.
+ * 100 products, up to 64 rows, columns and K (Xeon with AMX): with one column more, float took 1.0 to 1.04 times as
+ * long below K = 16, 0.95 from there and 0.85 to 0.92 from 48 on; with two 1.05, 1.05 and 0.92; widened values 0.02 to
+ * 0.04 more. Double with up to 33 columns took as long as float from K = 24 on, with more columns, of which the last
+ * tile has eight and one, 1.0 to 1.13 times. Fewer than eight rows 0.98 to 1.04. Before, a GEMV kernel computed the
+ * last column of some products at a time, from 32 rows on, and the lines of A and C came from L2 once more: this takes
+ * 0.9 times as long, which is a part of the ratios above.
  *
  * Of a transposed A the tile itself has the rows of such a column in a register (outer.h), where `whole` products are a
  * thread's: the least rows of a part are fewer than the kernel takes. Tiles of as many whole vectors as the kernel has
- * took 0.95 times as long as those of the kernel for more columns in the mean of 79 batches (33 x 33 x 33 float 0.87, 17 x
- * 39 x 17 double 0.84, 8 rows 1.0 to 1.07). */
+ * took 0.95 times as long as those of the kernel for more columns in the mean of 79 batches (33 x 33 x 33 float 0.87,
+ * 17 x 39 x 17 double 0.84, 8 rows 1.0 to 1.07). */
 static int columns_after_vectors(const pysimd_kernel *kernel, const pysimd_product *p, int whole)
 {
     enum { VECTOR = 64, ROWS = 8, MOST_K = 512, COLUMNS_OF_DOUBLE = 33, NO_K = MOST_K + 1 };

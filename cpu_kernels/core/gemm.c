@@ -123,8 +123,9 @@ static int starts_on_lines(const pysimd_kernel *kernel, const pysimd_product *q)
 
 /* A is packed unless the kernel can read it in rows and so few columns use it that packing takes longer. A tile
  * register loads A's own rows as fast if each is in one cache line: 256 to 1024 columns took 0.87 to 0.96 times as
- * long, and up to 1.15 times from rows that are in two lines (Xeon). Those of few columns are read once: up to 32 took 0.65
- * to 0.9 times as long from rows in two lines, 33 to 64 0.85 to 1.0, but 1.04 to 1.09 times where K is several blocks. */
+ * long, and up to 1.15 times from rows that are in two lines (Xeon). Those of few columns are read once: up to 32 took
+ * 0.65 to 0.9 times as long from rows in two lines, 33 to 64 0.85 to 1.0, but 1.04 to 1.09 times where K is several
+ * blocks. */
 static int reads_a_in_place(const pysimd_kernel *kernel, const pysimd_product *q, int64_t panels, int64_t k_blocks)
 {
     enum { SOME = 12 };
@@ -137,13 +138,13 @@ static int reads_a_in_place(const pysimd_kernel *kernel, const pysimd_product *q
 
 /* Whether the micro-panels of A, stored by columns, are K-major. Else 16-bit values are widened as columns a block
  * apart. Of more than 320 rows a kernel reads them from few sets of L1: 403 x 264 x 1880 float16 took 0.85 times as
- * long K-major as transposed (Xeon), which took 0.66 times as long as columns (Zen 5). Where a block has so many columns
- * that the lines of a micro-tile fill L1, each of many micro-panels of B reads them from L2: 97 x 512 x 512, 118 x 625 x
- * 1205 and 67 x 2848 x 1636 bfloat16 and float16 took 0.83 to 0.95 times as long K-major, 64 x 4096 x 64 and 250 x 600 x
- * 100 1.02 to 1.03 times (Zen 3). Wider values are transposed, unless the columns, or the rows that they become, are in
- * few sets: 48 x 4096 x 48 float took 0.85 times as long K-major, 512 x 512 x 512 0.96 and double 0.97 times (Zen 3;
- * Xeon 0.92 and 0.84), but 60 x 4000 x 60 1.04 times (Zen 3). On an Ice Lake rows took 0.91 to 0.97 times as long as
- * such panels for 384 x 384 x 384 and 512 x 512 x 512, when these were packed otherwise. */
+ * long K-major as transposed (Xeon), which took 0.66 times as long as columns (Zen 5). Where a block has so many
+ * columns that the lines of a micro-tile fill L1, each of many micro-panels of B reads them from L2: 97 x 512 x 512,
+ * 118 x 625 x 1205 and 67 x 2848 x 1636 bfloat16 and float16 took 0.83 to 0.95 times as long K-major, 64 x 4096 x 64
+ * and 250 x 600 x 100 1.02 to 1.03 times (Zen 3). Wider values are transposed, unless the columns, or the rows that
+ * they become, are in few sets: 48 x 4096 x 48 float took 0.85 times as long K-major, 512 x 512 x 512 0.96 and double
+ * 0.97 times (Zen 3; Xeon 0.92 and 0.84), but 60 x 4000 x 60 1.04 times (Zen 3). On an Ice Lake rows took 0.91 to 0.97
+ * times as long as such panels for 384 x 384 x 384 and 512 x 512 x 512, when these were packed otherwise. */
 static int k_major_a(const pysimd_kernel *kernel, const pysimd_product *q, int64_t panels, int64_t kc)
 {
     enum { MANY_ROWS = 320, MANY_PANELS = 8 };
@@ -178,8 +179,8 @@ static int64_t panels_across(int64_t panels, int64_t panel_bytes)
 
 /* Whether the time of a product is that of writing a C larger than L2, whose rows are short: the hardware's prefetch
  * ends with a page. 877,000 x 7 x 56 int8 took 230 microseconds for each 7000 rows and takes 144 (Xeon), 4031 x 2 x 359
- * and 4000 x 3 x 300 float16 took 0.64 and 0.69 times as long, 3000 x 30 x 300 0.86 times (Zen 3), on the Xeon, whose L2
- * is four times as large, 0.97 to 1.03 times; with rows of up to 48 KiB up to 1.07 times (Zen 3). */
+ * and 4000 x 3 x 300 float16 took 0.64 and 0.69 times as long, 3000 x 30 x 300 0.86 times (Zen 3), on the Xeon, whose
+ * L2 is four times as large, 0.97 to 1.03 times; with rows of up to 48 KiB up to 1.07 times (Zen 3). */
 static int prefetches_c(const plan *p)
 {
     enum { SHALLOW = 64, MOST_BYTES = 16 << 10 };

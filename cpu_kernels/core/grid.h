@@ -82,10 +82,10 @@ static inline int64_t pysimd_grid_adding(int64_t m, int64_t n, int64_t blocks, i
  * 160, 200 and 500 bfloat16 and int8 took 0.4 to 0.8 times as long on 16 threads as when parts had to be equal.
  *
  * A cache line of C in which a part's row ends and that of another thread begins is passed between them several times.
- * With tile registers it costs so much that rows are divided rather than columns, unless each row of C starts on a line:
- * int8 and bfloat16 of 256 x 256 x 256 took 0.52 to 0.6 times as long on two threads of a Xeon, 384 x 384 x 384 0.66 to
- * 0.8, 512 x 512 x 512 0.77 to 1.05 times, larger ones as long. Without tile registers it makes no difference (float and
- * double from 160 x 160 x 160 to 512 x 512 x 512).
+ * With tile registers it costs so much that rows are divided rather than columns, unless each row of C starts on a
+ * line: int8 and bfloat16 of 256 x 256 x 256 took 0.52 to 0.6 times as long on two threads of a Xeon, 384 x 384 x 384
+ * 0.66 to 0.8, 512 x 512 x 512 0.77 to 1.05 times, larger ones as long. Without tile registers it makes no difference
+ * (float and double from 160 x 160 x 160 to 512 x 512 x 512).
  *
  * Where K has several `blocks`, parts may have one of them each: a C of few rows and columns has not enough tiles for
  * all threads, or each thread packs all of A or B. The sums of a block are added to C afterwards. On two threads of a
@@ -109,7 +109,7 @@ static inline pysimd_grid pysimd_grid_for(const pysimd_kernel *kernel, const pys
         ADDING_FOR_TILES = 128,
         WAITING = 4096,       /* and elements that take as long as waiting for the last part */
         STARTING = 32,        /* elements packed, of a row and a column each, while a part starts */
-        SHARED_LINE = 128,    /* elements that take as long as a line of C that two threads write, with tile registers */
+        SHARED_LINE = 128,    /* elements that take as long as a line of C which two threads write (tile registers) */
         LINE = 64,
     };
     static const double LARGEST_OF_TILES = 1ll << 33, WORTH_DIVIDING = 0.85; /* the time of whole parts */

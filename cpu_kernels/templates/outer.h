@@ -33,12 +33,12 @@ enum { PREFETCH_PER_STEP = NR * sizeof(V(elem_b)) };
 #define K_UNROLL 2
 #endif
 
-/* Of kernels whose file sets B_AHEAD, whole tiles from FAR_K on prefetch into L1: each step a row of a packed panel of B, so
- * many bytes ahead, for the panel comes from L2 for each tile; and the first steps, two each, the rows of C, which come from
- * L3 or memory when the last step has ended. Of 14 rows by two vectors with AVX-512, 512 x 512 x 512 to 2048 x 2048 x 2048
- * float and double took 0.94 to 0.99 times as long with B 2048 bytes ahead (512 bytes 0.97 to 1.0, 1024 0.96 to 0.98, 4096 as
- * long as 2048 or up to 1.03 times), and with C too another 0.97 to 0.99, 1024 x 128 x 1024 and 4096 x 64 x 4096 float 0.88
- * to 0.94 (Xeon with AMX, whether or not another virtual machine used the core). */
+/* Of kernels whose file sets B_AHEAD, whole tiles from FAR_K on prefetch into L1: each step a row of a packed panel of
+ * B, so many bytes ahead, for the panel comes from L2 for each tile; and the first steps, two each, the rows of C,
+ * which come from L3 or memory when the last step has ended. Of 14 rows by two vectors with AVX-512, 512 x 512 x 512 to
+ * 2048 x 2048 x 2048 float and double took 0.94 to 0.99 times as long with B 2048 bytes ahead (512 bytes 0.97 to 1.0,
+ * 1024 0.96 to 0.98, 4096 as long as 2048 or up to 1.03 times), and with C too another 0.97 to 0.99, 1024 x 128 x 1024
+ * and 4096 x 64 x 4096 float 0.88 to 0.94 (Xeon with AMX, whether or not another virtual machine used the core). */
 #ifdef B_AHEAD
 enum { PREFETCHES = 1 };
 #else
@@ -90,7 +90,7 @@ enum { KEEPS_ROW = 0 };
         }                                                                                                              \
         if (HAS_SIDE(partial))                                                                                         \
             add_columns(M, NV, columns, lanes, (const V(elem_a) *)ROW(0) + (ahead), b, side);                          \
-        if (PREFETCHES && partial == WHOLE && NV == NV_MAX)                                                          \
+        if (PREFETCHES && partial == WHOLE && NV == NV_MAX)                                                            \
             UNROLL for (int byte = 0; byte < PREFETCH_PER_STEP; byte += 64)                                            \
                 __builtin_prefetch((const char *)b + ahead_b + byte);                                                  \
         b += rs_b;                                                                                                     \
@@ -416,8 +416,8 @@ INLINE void tiles_and_columns(const int M, const int NV, const int partial, cons
 /* The least rows, and K, of which one or two columns after the vectors are computed by themselves: 64 x 4 x 17 double
  * took 1.5 times as long like that, 48 x 14 x 33 1.1 times (Xeon with AMX). Three and four columns, where so many rows
  * fill most of a register: 800 batches of 8 rows and more by 19 and 20 columns took 0.84 to 0.95 times as long; with 8
- * x 48, 6 x 64 and the tiles of double 1.0 to 1.06 times. Tried: 14 x 32 for 35, 36, 51 and 52 columns too, of which the
- * last four are a tile of their own, 0.96 times with K from 48 on, 1.02 with less. */
+ * x 48, 6 x 64 and the tiles of double 1.0 to 1.06 times. Tried: 14 x 32 for 35, 36, 51 and 52 columns too, of which
+ * the last four are a tile of their own, 0.96 times with K from 48 on, 1.02 with less. */
 enum { SOME_ROWS = PYSIMD_AFTER_ROWS, SOME_K = PYSIMD_AFTER_K };
 enum { HAS_FOUR_COLUMNS = MR >= 12 && LANES == 16, MORE_ROWS = 8, MORE_K = 24 };
 
@@ -431,8 +431,8 @@ INLINE void columns_of_m(const int M, const int partial, const pysimd_call *s)
     if (vectors == 1) tiles_and_columns(M, 1, partial, s);
 }
 
-/* Functions of their own: as a part of the batch function, which then has more loops than GCC 12 allocates registers for
- * one by one, they had the accumulators of other tiles spilled, and 96 x 96 x 96 float took 1.25 times as long. */
+/* Functions of their own: as a part of the batch function, which then has more loops than GCC 12 allocates registers
+ * for one by one, they had the accumulators of other tiles spilled, and 96 x 96 x 96 float took 1.25 times as long. */
 NOINLINE void batch_of_one_column(const pysimd_call *s)
 {
     switch (s->m) {

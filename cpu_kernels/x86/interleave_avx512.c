@@ -1,6 +1,9 @@
 /* interleave_avx512.c: the functions of core/interleave.h by AVX-512. Instructions that unpack interleave within each
  * 128 bits, so what belongs there is collected before: a permutation while a row is loaded. It takes half as long as by
- * the 128 bits of SSE2. */
+ * the 128 bits of SSE2.
+ *
+ * Tried on a Xeon: prefetching each row 512 or 1024 bytes ahead, to L1 or L2. 8 x 4096 x 4096 and 16 x 1024 x 4096
+ * bfloat16 and int8 took 1.05 to 1.7 times as long. */
 #include "../core/interleave.h"
 
 #include <immintrin.h>
