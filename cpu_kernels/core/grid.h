@@ -84,8 +84,8 @@ static inline int64_t pysimd_grid_adding(int64_t m, int64_t n, int64_t blocks, i
  * A cache line of C in which a part's row ends and that of another thread begins is passed between them several times.
  * With tile registers it costs so much that rows are divided rather than columns, unless each row of C starts on a
  * line: int8 and bfloat16 of 256 x 256 x 256 took 0.52 to 0.6 times as long on two threads of a Xeon, 384 x 384 x 384
- * 0.66 to 0.8, 512 x 512 x 512 0.77 to 1.05 times, larger ones as long. Without tile registers it makes no difference
- * (float and double from 160 x 160 x 160 to 512 x 512 x 512).
+ * 0.66 to 0.8, 512 x 512 x 512 0.77 to 1.05 times, larger ones as long; on 16 threads 1.0 to 1.2 times (256 to 512).
+ * Without tile registers it makes no difference (float and double from 160 x 160 x 160 to 512 x 512 x 512).
  *
  * Where K has several `blocks`, parts may have one of them each: a C of few rows and columns has not enough tiles for
  * all threads, or each thread packs all of A or B. The sums of a block are added to C afterwards. On two threads of a
@@ -119,7 +119,8 @@ static inline pysimd_grid pysimd_grid_for(const pysimd_kernel *kernel, const pys
     const pysimd_grid none = {0, 0, 1};
     if (threads == 1 || batch >= (kernel->k_tile ? 2 : 4 * threads)) return none;
     const int64_t row_bytes = product->rs_c * pysimd_element_sizes[kernel->types].c;
-    const int shares = kernel->k_tile && ((uintptr_t)product->c | (uintptr_t)row_bytes) % LINE;
+    const int on_lines = ((uintptr_t)product->c | (uintptr_t)row_bytes) % LINE == 0;
+    const int shares = kernel->k_tile && threads <= FEW_THREADS && !on_lines;
     const pysimd_grid_problem x = {.kernel = kernel, .tiles = quotient(product->m, kernel->mr),
                                    .panels = quotient(product->n, kernel->nr), .batch = batch, .threads = threads,
                                    .packing = (kernel->k_tile ? PACKING_FOR_TILES : PACKING) * group,
