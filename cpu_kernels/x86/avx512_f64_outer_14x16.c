@@ -6,7 +6,7 @@
  * per k     28 vfmadd231pd  2 vmovupd m512  14 vbroadcastsd m64
  * ratio     14*16 / (14+16) = 7.47 multiply-adds per element loaded; inner product 0.50;
  *           28 / 16 = 1.75 multiply-add instructions per load instruction
- * prefetch  B 2048 bytes ahead, from a packed panel, and in the first steps C: see outer.h
+ * bound     multiply-adds; B comes from L2 and C from L3 or memory, prefetched to L1: see outer.h
  * rounding  one fma per term, k ascending from 0, then one add into C
  * needs     AVX-512 F BW DQ VL
  * idea      Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008); code written here
