@@ -46,6 +46,7 @@ enum { PREFETCHES = 0 };
 #define B_AHEAD 0
 #endif
 enum { FAR_K = 64 };
+_Static_assert(!PREFETCHES || 2 * MR < FAR_K, "the steps that prefetch C are steps of K");
 
 /* How the columns of a tile end: with a whole vector; with a part of one; or with one or two, or up to four, columns
  * more, of which a register has the rows as its lanes. A transposed A has these adjacent, so that such a column costs
