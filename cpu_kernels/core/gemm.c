@@ -413,10 +413,12 @@ static inline __attribute__((always_inline)) void prefetch(const char *c, int64_
  * stays in L1. A last tile that is narrower follows those of its rows: after all rows of the block, 877,000 x 7 x 56
  * int8 took 1.7 times as long (Xeon), since each line of C was written in two pieces, far apart. With tile registers
  * each is written to C while the next is multiplied (tdp.h), unless C is scaled. `last`: no call follows that may use
- * the registers as they are. */
-static void micro_tiles(const plan *p, int64_t rows, const pysimd_staged *a, int64_t columns, const char *b, char *c,
+ * the registers as they are. Without tile registers, whose blocks have one row of micro-tiles, it may end early: with
+ * the address sanitizer a block takes three seconds. */
+static void micro_tiles(const worker *w, int64_t rows, const pysimd_staged *a, int64_t columns, const char *b, char *c,
                         k_block k, pysimd_shape *before, int last)
 {
+    const plan *p = w->job->plan;
     const pysimd_kernel *kernel = p->kernel;
     const int64_t mr = kernel->mr, nr = kernel->nr, rs_c = p->product->rs_c;
     const int64_t panel = p->panel_bytes / p->packed.b;
@@ -424,7 +426,7 @@ static void micro_tiles(const plan *p, int64_t rows, const pysimd_staged *a, int
     const int each = kernel->k_tile && k.scales, tall = p->tall && !each;
     pysimd_call s = {.k = quotient(k.count, kernel->k_group), .bs_a = tall ? mr * a->rs : 0, .rs_a = a->rs,
                      .cs_a = a->cs, .bs_b = tall ? 0 : panel, .bs_c = tall ? mr * rs_c : nr, .rs_c = rs_c};
-    for (int64_t j = 0, across, end; j < columns; j = end) {
+    for (int64_t j = 0, across, end; j < columns && (kernel->k_tile || !stopped(w)); j = end) {
         across = tall || each ? 1 : most(least((columns - j) / nr, p->across), 1);
         end = least(j + across * nr, columns);
         const int narrow = !kernel->k_tile && end < columns && columns - end < nr; /* the last tile goes with them */
@@ -483,7 +485,7 @@ static void multiply_item(worker *w, const block *x, int64_t item)
                 else
                     of_a = pysimd_stage_a(p->kernel, &from, w->a);
             }
-            micro_tiles(p, rows, &of_a, columns, b, c, k, &before, last);
+            micro_tiles(w, rows, &of_a, columns, b, c, k, &before, last);
         }
     }
 }
