@@ -36,7 +36,8 @@ int pysimd_takes_direct(const pysimd_kernel *kernel, const pysimd_product *p)
 {
     if (!function_of(kernel) || p->interrupted || p->k == 0) return 0;
     if (p->flags != PYSIMD_ZERO) return 0;
-    if (p->threads > 1 && p->m < ROWS_A_THREAD * (int64_t)p->threads) return 0;
+    const int64_t threads = pysimd_threads_of_rows(p);
+    if (threads > 1 && p->m < ROWS_A_THREAD * threads) return 0;
     if (kernel->target == AVX512VNNI) return p->k <= SHORT_K_BYTES && p->n > PYSIMD_SMALL_COLUMNS;
     if (p->k <= SHORT_K) return p->n >= MANY_COLUMNS || p->m <= FEW_ROWS;
     if (p->k > pysimd_block_of_k(kernel, p->k)) return 0; /* 8x48 of 512 where L1 has 32 KiB */

@@ -679,7 +679,7 @@ static int is_shallow(const pysimd_kernel *kernel, const pysimd_product *p)
     enum { SHALLOW = 64, ROWS_A_THREAD = 4, MOST_STAGED = 1 << 20, PANELS = 8 };
     if (p->k > SHALLOW || kernel->form != OUTER || kernel->k_tile || p->flags & PYSIMD_FACTORS || p->interrupted)
         return 0;
-    if (p->m < ROWS_A_THREAD * (int64_t)kernel->mr * (p->threads > 1 ? p->threads : 1)) return 0;
+    if (p->m < ROWS_A_THREAD * (int64_t)kernel->mr * pysimd_threads_of_rows(p)) return 0;
     if (pysimd_staged_bytes_b(kernel, p->k, p->n) > pysimd_caches().l2 / 2) return 0;
     const int by_columns = p->rs_a == 1 && p->cs_a != 1 && kernel->k_group == 1;
     const int few_columns = kernel->panel == WIDE ? 32 : 16;
@@ -755,8 +755,7 @@ static const pysimd_kernel *of_batch(const pysimd_kernel *kernel, const pysimd_p
 
 int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
 {
-    int64_t batch = 1;
-    for (int d = 0; d < product->ndim; d++) batch *= product->shape[d];
+    const int64_t batch = pysimd_batch_of(product);
     if (batch == 0 || product->m == 0 || product->n == 0) return 0;
     kernel = of_batch(kernel, product);
     const int direct = pysimd_is_direct(kernel, product);

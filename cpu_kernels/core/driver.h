@@ -32,6 +32,27 @@ typedef struct {
     void *context;
 } pysimd_product;
 
+static inline int64_t pysimd_batch_of(const pysimd_product *product)
+{
+    int64_t batch = 1;
+    for (int d = 0; d < product->ndim; d++) batch *= product->shape[d];
+    return batch;
+}
+
+/* Whether each thread computes products of the batch: so many that the threads are idle for at most a fifth of the
+ * time, when only some of them have a product. */
+static inline int pysimd_divides_batch(int64_t batch, int64_t threads)
+{
+    const int64_t last = batch % threads, idle = last ? threads - last : 0;
+    return 4 * idle <= batch;
+}
+
+/* Threads that share the rows of a product. */
+static inline int pysimd_threads_of_rows(const pysimd_product *p)
+{
+    return p->threads <= 1 || pysimd_divides_batch(pysimd_batch_of(p), p->threads) ? 1 : p->threads;
+}
+
 /* One product of the batch. */
 typedef struct {
     const char *a, *b;

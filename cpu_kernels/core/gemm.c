@@ -194,8 +194,7 @@ static int prefetches_c(const plan *p)
 static plan plan_of(const pysimd_kernel *kernel, const pysimd_product *product, int blocks)
 {
     plan p = {.kernel = kernel, .product = product, .size = pysimd_element_sizes[kernel->types],
-              .packed = pysimd_sizes_in_kernel(kernel), .batch = 1};
-    for (int d = 0; d < product->ndim; d++) p.batch *= product->shape[d];
+              .packed = pysimd_sizes_in_kernel(kernel), .batch = pysimd_batch_of(product)};
 
     p.kc = pysimd_block_of_k(kernel, product->k);
     p.k_blocks = quotient(product->k, p.kc);
@@ -687,13 +686,12 @@ static double macs_of(const plan *p)
     return (double)q->m * (double)q->n * (double)q->k;
 }
 
-/* Whether each thread computes whole products of a batch: small ones, so many that the threads are idle for at most a
- * fifth of the time, when only some of them have a product. */
+/* Whether each thread computes whole products of a batch: small ones. */
 static int divides_batch(const plan *p, int threads)
 {
     if (threads == 1) return 1;
-    const int64_t idle = multiple(p->batch, threads) - p->batch;
-    return macs_of(p) < PRODUCT_OF_A_THREAD && 4 * idle <= p->batch && threads * p->b_bytes <= MOST_MEMORY;
+    return macs_of(p) < PRODUCT_OF_A_THREAD && pysimd_divides_batch(p->batch, threads) &&
+           threads * p->b_bytes <= MOST_MEMORY;
 }
 
 /* A team of all threads. */
@@ -714,19 +712,22 @@ int pysimd_gemm_divides(double macs) { return macs >= WORTH_TWO_THREADS; }
 
 /* At most those of the product; one where it is too small to be divided: from 128 x 128 x 128 on, two were faster than
  * one (1.3 to 1.6 times), below they were not (Zen 3; see is_divided in driver.c), unless K has several blocks: 200
- * products of 0.5 to 3 million multiply-adds were 1.47 times as fast on two threads of a Xeon. Of 16 cores of a Xeon
- * eight took 0.6 times as long as one for 128 x 128 x 128, four 0.7 times. With tile registers two threads took 0.8 to
- * 1.4 times as long for work that is estimated at less than 40 microseconds, unless B is transposed while it is packed,
- * of which the estimate knows nothing; eight 0.6 to 1.3 times. */
+ * products of 0.5 to 3 million multiply-adds were 1.47 times as fast on two threads of a Xeon, or each computes whole
+ * products of a batch: 400 batches of 0.5 to 2 million took two threads 0.94 times as long as before, when most of them
+ * took one, a tenth of them 0.35 to 0.75 times. Of 16 cores of a Xeon eight took 0.6 times as long as one for
+ * 128 x 128 x 128, four 0.7 times. With tile registers two threads took 0.8 to 1.4 times as long for work that is
+ * estimated at less than 40 microseconds, unless B is transposed while it is packed, of which the estimate knows
+ * nothing; eight 0.6 to 1.3 times. */
 static int threads_of(const pysimd_kernel *kernel, const pysimd_product *q)
 {
     enum { FEW_THREADS = 3 };
     const int asked = q->threads;
-    double macs = (double)q->m * (double)q->n * (double)q->k;
-    for (int d = 0; d < q->ndim; d++) macs *= (double)q->shape[d];
+    const double macs = (double)q->m * (double)q->n * (double)q->k * (double)pysimd_batch_of(q);
     const double worth = macs / WORTH_A_THREAD;
     const int bound = asked < 1 ? 1 : asked > PYSIMD_MAX_THREADS ? PYSIMD_MAX_THREADS : asked;
-    const int divides = q->k > longest_block(kernel) ? macs >= WORTH_TWO_OF_BLOCKS : pysimd_gemm_divides(macs);
+    const int64_t batch = pysimd_batch_of(q);
+    const int some = q->k > longest_block(kernel) || (batch > 1 && pysimd_divides_batch(batch, bound));
+    const int divides = some ? macs >= WORTH_TWO_OF_BLOCKS : pysimd_gemm_divides(macs);
     const int short_of_tiles = kernel->k_tile && q->cs_b == 1 && asked <= FEW_THREADS; /* B takes little time to pack */
     const int worth_two_ns = short_of_tiles ? WORTH_TWO_OF_TILES_NS : WORTH_TWO_NS;
     if (!divides || (q->ns > 0 && q->ns < worth_two_ns)) return 1;

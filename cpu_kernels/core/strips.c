@@ -211,8 +211,8 @@ static job job_of(const pysimd_kernel *given, const pysimd_product *q, int threa
     const int exchange = exchanges(given, q);
     const pysimd_kernel *const kernel = exchange ? exchanged(given) : given;
     job j = {.kernel = kernel, .of_b = given, .product = q, .size = pysimd_element_sizes[kernel->types],
-             .packed = pysimd_sizes_in_kernel(kernel), .exchanged = exchange, .k = q->k, .products = 1};
-    for (int d = 0; d < q->ndim; d++) j.products *= q->shape[d];
+             .packed = pysimd_sizes_in_kernel(kernel), .exchanged = exchange, .k = q->k,
+             .products = pysimd_batch_of(q)};
     if (j.exchanged)
         j.m = q->n, j.n = q->m, j.rs_a = q->cs_b, j.cs_a = q->rs_b, j.rs_b = q->cs_a, j.cs_b = q->rs_a;
     else

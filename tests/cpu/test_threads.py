@@ -483,6 +483,20 @@ def test_threads_that_a_call_asks_for_have_work_each(threads, cpu_limits, rng):
         assert (waits.led + waits.taken > before) == divided
 
 
+@pytest.mark.parametrize("shape", [(46, 59, 49), (60, 55, 60), (46, 70, 60), (14, 300, 45), (300, 12, 50)])
+@pytest.mark.parametrize("types", ["f32", "f16f32", "f64"])
+def test_a_batch_of_products_is_divided(shape, types, cpu_limits, rng):
+    """Products that are too small for two threads each, but not all of them."""
+    cpu_limits(given_ns=0)
+    m, k, n = shape
+    a, b = pair(rng, types, (10,), m, k, n)
+    waits = lib.pysimd_waits
+    before = waits.led + waits.taken
+    two = pysimd.matmul(a, b, threads=2)
+    assert waits.led + waits.taken > before
+    assert two.tobytes() == pysimd.matmul(a, b, threads=1).tobytes()
+
+
 @pytest.fixture
 def shared():
     """A function that says whether processors are shared with threads that spin, until the end of the test."""
