@@ -245,8 +245,8 @@ static const pysimd_kernel *of_some_rows(int types, int64_t m, int64_t n, int64_
  * as those of two for float and double with K up to 7, of four vectors 0.8 to 0.95 times with K up to 24 and 15; for
  * batches of 10 and 100 0.8 to 1.0; with a longer K, and six vectors from K = 8 on with few rows, up to 1.2 times. 33 to 48
  * columns of double took 0.7 to 1.0 times as long as with three vectors with K up to 8, batches of 20 and 100, and 0.97
- * times with K up to 16. Widened values took 0.97 to 1.0 times (Xeon with AMX). NULL: none, as where AVX-512 is executed
- * in halves (not measured). */
+ * times with K up to 16 (Xeon with AMX). NULL: none, as where AVX-512 is executed in halves (not measured). Of widened
+ * values see with_longer_rows. */
 static const pysimd_kernel *of_short_k(int types, int64_t m, int64_t n, int64_t k)
 {
     enum { LEAST_ROWS = 4, SHORTEST = 8, SHORT = 25, SHORT_OF_DOUBLE = 16, SOME_COLUMNS = 33, COLUMNS = 48 };
@@ -256,6 +256,23 @@ static const pysimd_kernel *of_short_k(int types, int64_t m, int64_t n, int64_t 
     if (types == F64 && n >= SOME_COLUMNS && n <= COLUMNS) return k <= SHORTEST ? few : NULL;
     if (n <= PYSIMD_SMALL_COLUMNS || k >= (types == F64 ? SHORT_OF_DOUBLE : SHORT)) return NULL;
     return k < SHORTEST ? few : of_columns(types, PYSIMD_SMALL_COLUMNS);
+}
+
+/* The same of widened values, whose tiles of two vectors those of three and four replace: 600 products and batches with 65
+ * to 127 columns took 0.87 times as long in the mean with K up to 8, 0.88 up to 15, 0.93 up to 24, three vectors up to 96
+ * columns and four from there; of a transposed A or B 0.87, 0.89 and 0.93 times (Xeon with AMX). With a longer K other
+ * routes take 0.75 to 0.9 times as long as tiles. Tiles of six vectors took 0.97 to 1.0 times as long as of two. */
+static const pysimd_kernel *with_longer_rows(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k)
+{
+    enum { LEAST_ROWS = 4, SHORT = 25, SOME_COLUMNS = 96, THREE_VECTORS = 48, FOUR_VECTORS = 64 };
+    if (halves || kernel->target != AVX512 || kernel->panel != WIDE || kernel->k_group > 1) return kernel;
+    if (n <= PYSIMD_SMALL_COLUMNS || m < LEAST_ROWS || k >= SHORT) return kernel;
+    return of_columns((int)kernel->types, n <= SOME_COLUMNS ? THREE_VECTORS : FOUR_VECTORS);
+}
+
+static const pysimd_kernel *of_tiles(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k)
+{
+    return unless_whole(with_longer_rows(kernel, m, n, k), m, n);
 }
 
 /* The kernel that is taken before a GEMV kernel: that for so many columns, or for any number where the processor does
@@ -289,9 +306,9 @@ static const pysimd_kernel *choose_of(kind_of_choice kind, int types, int64_t m,
             return tiles ? tiles : gemv;
         }
     } else if (!kernel->dispatch_macs || fits(kernel, m, n, k, kernel->dispatch_macs)) {
-        return unless_whole(kernel, m, n);
+        return of_tiles(kernel, m, n, k);
     }
-    return unless_whole(of_columns(types, n), m, n);
+    return of_tiles(of_columns(types, n), m, n, k);
 }
 
 const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k)
