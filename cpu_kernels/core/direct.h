@@ -12,8 +12,10 @@ int pysimd_takes_direct(const pysimd_kernel *kernel, const pysimd_product *produ
 /* The same of any product: a small one is not looked at any further. */
 static inline int pysimd_is_direct(const pysimd_kernel *kernel, const pysimd_product *p)
 {
-    if (kernel->types == F32 || kernel->types == F64 || p->ndim) return 0;
-    return (double)p->m * (double)p->n * (double)p->k >= 512 && pysimd_takes_direct(kernel, p);
+    enum { LEAST = 512, LEAST_OF_BATCH = 2048 }; /* multiply-adds */
+    if (kernel->types == F32 || kernel->types == F64) return 0;
+    if ((double)p->m * (double)p->n * (double)p->k < (p->ndim ? LEAST_OF_BATCH : LEAST)) return 0;
+    return pysimd_takes_direct(kernel, p);
 }
 
 /* C = A B of one product: k and the strides count the arrays' own values, and element (p, j) of B is at

@@ -376,8 +376,14 @@ static void multiply_direct(const work *w, const pysimd_call *s)
     pysimd_call from_arrays;
     pysimd_copy_call(&from_arrays, s);
     const pysimd_product *p = w->product;
+    const pysimd_sizes size = sizes_of(w->kernel, p);
     from_arrays.k = p->k, from_arrays.cs_a = p->cs_a, from_arrays.rs_b = p->rs_b;
-    pysimd_direct(w->kernel, &from_arrays, p->cs_b);
+    for (int64_t q = 0; q < s->batch; q++) {
+        from_arrays.a = (const char *)s->a + q * s->bs_a * size.a;
+        from_arrays.b = (const char *)s->b + q * s->bs_b * size.b;
+        from_arrays.c = (char *)s->c + q * s->bs_c * size.c;
+        pysimd_direct(w->kernel, &from_arrays, p->cs_b);
+    }
 }
 
 /* `count` products along the innermost dimension of the batch. */
