@@ -1,7 +1,7 @@
 /* direct.c: see direct.h. Compiled for the baseline processor.
  *
- * One thread of an Ice Lake Xeon, before and with direct.c: 2 x 15 x 2242 bfloat16 9.8 and 2.2 microseconds, 3 x 9 x 1390
- * 5.5 and 2.0, 33 x 4 x 1873 float16 17.0 and 12.5; 37 x 2 x 3107 uint8 by int8 60 and 20. */
+ * One thread of an Ice Lake Xeon, before and with direct.c: 2 x 15 x 2242 bfloat16 9.8 and 2.2 microseconds, 3 x 9 x
+ * 1390 5.5 and 2.0, 33 x 4 x 1873 float16 17.0 and 12.5; 37 x 2 x 3107 uint8 by int8 60 and 20. */
 #include "direct.h"
 
 #include "caches.h"
@@ -11,11 +11,11 @@
 /* Of floats with more than a few rows, those of fewer columns took up to 1.1 times as long like this (1000 x 8 x 30,
  * Ice Lake); 65 to 127 columns 0.9 to 1.0 times in the mean, single ones up to 1.5 times. */
 enum {
-    SHORT_K = 32,             /* of floats, */
+    SHORT_K = PYSIMD_DIRECT_SHORT_K, /* of floats, */
     MANY_COLUMNS = 128,       /* which have so many columns, */
-    FEW_ROWS = 6,             /* or so few rows that B is widened in registers */
+    FEW_ROWS = 6,             /* or so few rows that B is widened in registers, */
+    SOME_ROWS = PYSIMD_DIRECT_ROWS, /* or some, of a longer K and more than PYSIMD_SMALL_COLUMNS columns */
     LONGEST_K = 672,          /* of few rows, which are all staged */
-    MOST_MACS = 48 * 48 * 48, /* of these; larger products are strips.c's */
     SHORT_K_BYTES = 16,       /* of int8 */
     ROWS_A_THREAD = 16,
 };
@@ -33,10 +33,22 @@ static pysimd_direct_fn *function_of(const pysimd_kernel *kernel)
     return NULL;
 }
 
+/* Whether B of few rows is in L2, or follows the B before it closely: of each four vectors of columns all K is read,
+ * and rows of B are apart. Of float16 on a Xeon with 2 MiB of L2, 5 and 6 rows took 0.42 to 0.63 times as long as by
+ * strips.c with a B of up to 1.5 MB, and as long with 2.3 MB; 7 to 12 rows, for which B is widened twice, 0.6 to 0.82
+ * times as long as otherwise, 16 rows 0.8 to 0.93; batches of 10 0.5 to 0.9 times with up to 310 KB each (10 x 10 x 40
+ * x 100 1.1), 0.5 to 1.4 times with 400 to 800 KB, from there up to 2.5 times. Seven and more rows of an A that is
+ * staged value by value took 1.1 to 1.4 times as long (12 x 446 x 74). */
+static int stays_in_l2(const pysimd_product *p)
+{
+    const double l2 = (double)pysimd_caches().l2, bytes = (double)p->k * (double)p->n * pysimd_element_sizes[BF16F32].b;
+    return bytes <= l2 / 6 || bytes * (double)pysimd_batch_of(p) <= l2 * 3 / 4;
+}
+
 /* Whether a batch may be computed like that: each product has a B of its own and many columns, and all of C stays in L2
  * unless it has few rows. On a Xeon with AMX 10 x 2 x 34 x 180 bfloat16 took 0.46 times as long, 10 x 4 x 48 x 218
- * float16 0.49, 10 x 48 x 9 x 368 uint8 by int8 0.37; batches of 2, 10 and 100 with up to six rows, two and more of which
- * have 2,048 multiply-adds, 0.85 times in the mean, bytes 0.83 to 0.87. A C larger than L2, which is prefetched
+ * float16 0.49, 10 x 48 x 9 x 368 uint8 by int8 0.37; batches of 2, 10 and 100 with up to six rows, two and more of
+ * which have 2,048 multiply-adds, 0.85 times in the mean, bytes 0.83 to 0.87. A C larger than L2, which is prefetched
  * otherwise, took 1.1 to 1.2 times as long (10 x 142 x 6 x 399 float16), 100 products of some hundred multiply-adds 1.2
  * to 1.7 times. */
 static int takes_batch(const pysimd_product *p)
@@ -51,12 +63,13 @@ int pysimd_takes_direct(const pysimd_kernel *kernel, const pysimd_product *p)
     if (!function_of(kernel) || p->interrupted || p->k == 0) return 0;
     if (p->flags != PYSIMD_ZERO || (p->ndim && !takes_batch(p))) return 0;
     const int64_t threads = pysimd_threads_of_rows(p);
-    if (threads > 1 && p->m < ROWS_A_THREAD * threads) return 0;
+    if (threads > 1 && p->m > PYSIMD_DIRECT_ROWS && p->m < ROWS_A_THREAD * threads) return 0;
     if (kernel->target == AVX512VNNI) return p->k <= SHORT_K_BYTES && p->n > PYSIMD_SMALL_COLUMNS;
     if (p->k <= SHORT_K) return p->n >= MANY_COLUMNS || p->m <= FEW_ROWS;
     if (p->k > pysimd_block_of_k(kernel, p->k)) return 0; /* 8x48 of 512 where L1 has 32 KiB */
-    return p->m <= FEW_ROWS && p->k <= LONGEST_K && p->cs_b == 1 &&
-           (double)p->m * (double)p->n * (double)p->k < MOST_MACS;
+    const int by_values = p->cs_a != 1 && !(p->rs_a == 1 && p->k <= PYSIMD_DIRECT_WORDS / SOME_ROWS);
+    if (p->m > (p->n > PYSIMD_SMALL_COLUMNS && !by_values ? SOME_ROWS : FEW_ROWS)) return 0;
+    return p->k <= LONGEST_K && p->cs_b == 1 && stays_in_l2(p);
 }
 
 void pysimd_direct(const pysimd_kernel *kernel, const pysimd_call *s, int64_t cs_b)

@@ -25,7 +25,8 @@ void pysimd_direct(const pysimd_kernel *kernel, const pysimd_call *s, int64_t cs
 typedef void pysimd_direct_fn(const pysimd_kernel *kernel, const pysimd_call *s, int64_t cs_b);
 pysimd_direct_fn avx512_direct_bf16, avx512_direct_f16, avx512vnni_direct_i8, avx512vnni_direct_u8i8;
 
-/* 32-bit groups in the memory of staged rows of A, and in that of a block of B; columns of a row of four vectors. */
-enum { PYSIMD_DIRECT_WORDS = 4096, PYSIMD_DIRECT_COLUMNS = 64 };
+/* 32-bit groups in the memory of staged rows of A, and in that of a block of B; columns of a row of four vectors; rows
+ * of products whose columns threads divide, and, from a K on, whose B is widened in registers. */
+enum { PYSIMD_DIRECT_WORDS = 4096, PYSIMD_DIRECT_COLUMNS = 64, PYSIMD_DIRECT_ROWS = 16, PYSIMD_DIRECT_SHORT_K = 32 };
 
 #endif

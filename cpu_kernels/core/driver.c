@@ -636,11 +636,11 @@ static void run(const work *w)
 #endif
 }
 
-/* A product and its division into parts, of products or of rows. */
+/* A product and its division into parts, of products, of rows or of columns. */
 typedef struct {
     work whole;
-    int by_rows;
-    int64_t tile, units; /* rows of a tile; products or tiles */
+    int by_rows, by_columns;
+    int64_t tile, units; /* rows, or columns, of a tile; products or tiles */
     int64_t parts, scratch_bytes;
     int threads;
     pysimd_claim *claims; /* one for each thread */
@@ -652,6 +652,17 @@ static int64_t parts_of(void *context, int64_t phase)
     const division *d = context;
     (void)phase;
     return d->parts;
+}
+
+/* Columns [first, first + columns) of the products. */
+static pysimd_product columns_of(const work *w, int64_t first, int64_t columns)
+{
+    const pysimd_sizes size = sizes_of(w->kernel, w->product);
+    pysimd_product part = *w->product;
+    part.b = (const char *)part.b + first * part.cs_b * size.b;
+    part.c = (char *)part.c + first * size.c;
+    part.n = columns;
+    return part;
 }
 
 static void run_part(void *context, int thread, int64_t phase, int64_t part)
@@ -667,6 +678,12 @@ static void run_part(void *context, int thread, int64_t phase, int64_t part)
     if (d->by_rows) {
         w.row0 = first * d->tile;
         if (first + count < d->units) w.row1 = (first + count) * d->tile;
+    } else if (d->by_columns) {
+        const int64_t column = first * d->tile;
+        const pysimd_product columns = columns_of(&w, column, least(count * d->tile, w.product->n - column));
+        w.product = &columns;
+        run(&w);
+        return;
     } else {
         w.first = first, w.count = count;
     }
@@ -780,8 +797,11 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     /* Of a matrix times a vector no part has so few rows that their terms are added in another order (gemv_chain.h). */
     d.tile = kernel->form == GEMV ? (kernel->mr < 16 ? 4 : 1) * kernel->mr : tile_rows(kernel, product->m);
     const int64_t tiles_of_rows = kernel->form == GEMV ? most(product->m / d.tile, 1) : quotient(product->m, d.tile);
-    d.by_rows = batch < threads && batch < tiles_of_rows;
-    d.units = d.by_rows ? tiles_of_rows : batch;
+    const int64_t tiles_of_columns = quotient(product->n, PYSIMD_DIRECT_COLUMNS);
+    d.by_columns = direct && product->m <= PYSIMD_DIRECT_ROWS && batch < threads && batch < tiles_of_columns;
+    d.by_rows = !d.by_columns && batch < threads && batch < tiles_of_rows;
+    if (d.by_columns) d.tile = PYSIMD_DIRECT_COLUMNS;
+    d.units = d.by_columns ? tiles_of_columns : d.by_rows ? tiles_of_rows : batch;
     if (d.units < threads) threads = (int)d.units;
     /* Of a vector times a matrix, parts are columns: the rows of the matrix are read in long pieces. */
     const int64_t inner = product->ndim ? product->shape[product->ndim - 1] : 1;
@@ -789,10 +809,10 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     /* A B that is staged for several rows of tiles is kept by each thread for all of its parts: with one part each, all
      * wait for the thread that begins last. */
     const int keeps = d.by_rows && batch == 1 && kernel->form != GEMV && staged.bytes_b > 0 && d.units > threads;
-    const int whole = threads == 1 || (d.by_rows && !keeps && (kernel->form == GEMV || staged.bytes_b));
+    const int whole = threads == 1 || d.by_columns || (d.by_rows && !keeps && (kernel->form == GEMV || staged.bytes_b));
     const int64_t wanted = whole ? threads : threads * PARTS_A_THREAD;
     d.parts = wanted < d.units ? wanted : d.units;
-    if (!d.by_rows) choose_prefetch(&d.whole, threads);
+    if (!d.by_rows && !d.by_columns) choose_prefetch(&d.whole, threads);
 
     /* Memory is allocated before the first byte of C is written. */
     d.scratch_bytes = staged.total;

@@ -23,7 +23,11 @@ enum { MOST_STAGED_ROWS = 16 };
         return _mm512_maskz_loadu_epi32(m, b);                                                                         \
     }                                                                                                                  \
     INLINE void NAME##_store(__mmask16 m, char *c, __m512 v) { _mm512_mask_storeu_ps(c, m, v); }                       \
-    INLINE int NAME##_widens(const pysimd_call *s, int64_t cs_b) { return cs_b == 1 && s->m <= LONG_ROWS; }            \
+    INLINE int NAME##_widens(const pysimd_call *s, int64_t cs_b)                                                       \
+    {                                                                                                                  \
+        const int64_t rows = s->k > PYSIMD_DIRECT_SHORT_K ? PYSIMD_DIRECT_ROWS : LONG_ROWS;                            \
+        return cs_b == 1 && s->m <= rows;                                                                              \
+    }                                                                                                                  \
     /* Rows, or up to sixteen rows of a transposed A side by side. */                                                  \
     INLINE rows_of_a NAME##_stage_a(const pysimd_kernel *kernel, const pysimd_call *s, int64_t i, int64_t *rows,       \
                                     char *to)                                                                          \
