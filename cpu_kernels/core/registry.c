@@ -186,11 +186,11 @@ static double filled(const pysimd_kernel *kernel, double macs, int64_t m, int64_
 }
 
 /* Whether the product fills a fourth of the tile registers that it takes, unless the kernel reads A where it is, or few
- * columns would be computed by a GEMV kernel, which is slower still. 33 x 33 x 33 bfloat16, three tiles each way of which
- * the last holds one row or column, took 1.1 to 1.3 times as long as with AVX-512; of 4,600 batches of 10 and 100 with an
- * A by rows, 12 rows and more and 4,096 multiply-adds and more, those with an odd K that fill a fourth took 0.55 to 0.9
- * times as long, those with an even K 0.5 to 0.8 times. Single products of less than 8,192 took 1.2 times as long, since
- * the tile registers are configured for each call (Xeon with AMX). */
+ * columns would be computed by a GEMV kernel, which is slower still. 33 x 33 x 33 bfloat16, three tiles each way of
+ * which the last holds one row or column, took 1.1 to 1.3 times as long as with AVX-512; of 4,600 batches of 10 and 100
+ * with an A by rows, 12 rows and more and 4,096 multiply-adds and more, those with an odd K that fill a fourth took
+ * 0.55 to 0.9 times as long, those with an even K 0.5 to 0.8 times. Single products of less than 8,192 took 1.2 times
+ * as long, since the tile registers are configured for each call (Xeon with AMX). */
 static int fills_tiles(const pysimd_kernel *kernel, double macs, int64_t m, int64_t n, int64_t k)
 {
     if (!kernel->k_tile || k % kernel->k_group == 0 || n <= PYSIMD_GEMV_COLUMNS) return 1;
@@ -226,10 +226,11 @@ static const pysimd_kernel *gemv_of_rows(int types, int64_t m, int64_t n, int64_
 
 /* The kernel with tiles for three and four columns of up to 32 rows, where the processor does not execute AVX-512 in
  * halves, so that unused lanes cost nothing; or NULL: a GEMV kernel has to add up its lanes for each row. By ratios of
- * time to GEMV kernels on a Xeon with AMX, means of some 50 products and batches of 10 and 100 each, A and B by rows: four
- * columns of up to 16 rows 0.77 to 0.95 times, of up to 32 with K up to 32 0.9, with a longer K without tiles; three
- * columns of up to 16 rows 0.8 to 0.9, of up to 32 with K up to 16 0.95; three of double with K up to 32 0.9 to 0.95. With
- * one B, which a GEMV kernel keeps in registers, three columns took 1.03 times as long in the mean, four 0.98 times. */
+ * time to GEMV kernels on a Xeon with AMX, means of some 50 products and batches of 10 and 100 each, A and B by rows:
+ * four columns of up to 16 rows 0.77 to 0.95 times, of up to 32 with K up to 32 0.9, with a longer K without tiles;
+ * three columns of up to 16 rows 0.8 to 0.9, of up to 32 with K up to 16 0.95; three of double with K up to 32 0.9 to
+ * 0.95. With one B, which a GEMV kernel keeps in registers, three columns took 1.03 times as long in the mean, four
+ * 0.98 times. */
 static const pysimd_kernel *of_some_rows(int types, int64_t m, int64_t n, int64_t k)
 {
     enum { SOME_ROWS = 16, MOST_ROWS = 32, SHORT_K = 16, SOME_K = 32, MOST_K = 64, COLUMNS = 8 };
@@ -240,13 +241,13 @@ static const pysimd_kernel *of_some_rows(int types, int64_t m, int64_t n, int64_
     return m <= SOME_ROWS || k <= (n == 3 ? SHORT_K : SOME_K) ? of_columns(types, COLUMNS) : NULL;
 }
 
-/* The kernel of AVX-512 with longer rows of tiles, for more columns than 64, or a few less of double, and a short K: the
- * time is that of writing C, whose rows are written in longer pieces. Tiles of six vectors took 0.75 to 0.9 times as long
- * as those of two for float and double with K up to 7, of four vectors 0.8 to 0.95 times with K up to 24 and 15; for
- * batches of 10 and 100 0.8 to 1.0; with a longer K, and six vectors from K = 8 on with few rows, up to 1.2 times. 33 to 48
- * columns of double took 0.7 to 1.0 times as long as with three vectors with K up to 8, batches of 20 and 100, and 0.97
- * times with K up to 16 (Xeon with AMX). NULL: none, as where AVX-512 is executed in halves (not measured). Of widened
- * values see with_longer_rows. */
+/* The kernel of AVX-512 with longer rows of tiles, for more columns than 64, or a few less of double, and a short K:
+ * the time is that of writing C, whose rows are written in longer pieces. Tiles of six vectors took 0.75 to 0.9 times
+ * as long as those of two for float and double with K up to 7, of four vectors 0.8 to 0.95 times with K up to 24 and
+ * 15; for batches of 10 and 100 0.8 to 1.0; with a longer K, and six vectors from K = 8 on with few rows, up to 1.2
+ * times. 33 to 48 columns of double took 0.7 to 1.0 times as long as with three vectors with K up to 8, batches of 20
+ * and 100, and 0.97 times with K up to 16 (Xeon with AMX). NULL: none, as where AVX-512 is executed in halves (not
+ * measured). Of widened values see with_longer_rows. */
 static const pysimd_kernel *of_short_k(int types, int64_t m, int64_t n, int64_t k)
 {
     enum { LEAST_ROWS = 4, SHORTEST = 8, SHORT = 25, SHORT_OF_DOUBLE = 16, SOME_COLUMNS = 33, COLUMNS = 48 };
@@ -258,10 +259,10 @@ static const pysimd_kernel *of_short_k(int types, int64_t m, int64_t n, int64_t 
     return k < SHORTEST ? few : of_columns(types, PYSIMD_SMALL_COLUMNS);
 }
 
-/* The same of widened values, whose tiles of two vectors those of three and four replace: 600 products and batches with 65
- * to 127 columns took 0.87 times as long in the mean with K up to 8, 0.88 up to 15, 0.93 up to 24, three vectors up to 96
- * columns and four from there; of a transposed A or B 0.87, 0.89 and 0.93 times (Xeon with AMX). With a longer K other
- * routes take 0.75 to 0.9 times as long as tiles. Tiles of six vectors took 0.97 to 1.0 times as long as of two. */
+/* The same of widened values, whose tiles of two vectors those of three and four replace: 600 products and batches with
+ * 65 to 127 columns took 0.87 times as long in the mean with K up to 8, 0.88 up to 15, 0.93 up to 24, three vectors up
+ * to 96 columns and four from there; of a transposed A or B 0.87, 0.89 and 0.93 times (Xeon with AMX). With a longer K
+ * other routes take 0.75 to 0.9 times as long as tiles. Tiles of six vectors took 0.97 to 1.0 times as long as of two. */
 static const pysimd_kernel *with_longer_rows(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k)
 {
     enum { LEAST_ROWS = 4, SHORT = 25, SOME_COLUMNS = 96, THREE_VECTORS = 48, FOUR_VECTORS = 64 };
@@ -286,8 +287,8 @@ static const pysimd_kernel *before_gemv(const pysimd_kernel *kernel, int64_t m, 
     return is_before_gemv(wide, m, n, k) ? wide : NULL;
 }
 
-/* pysimd_choose, of all kernels or of those for any number of multiply-adds; `dots`: as if none were taken before a GEMV
- * kernel, or instead of it. */
+/* pysimd_choose, of all kernels or of those for any number of multiply-adds; `dots`: as if none were taken before a
+ * GEMV kernel, or instead of it. */
 static const pysimd_kernel *choose_of(kind_of_choice kind, int types, int64_t m, int64_t n, int64_t k, int dots)
 {
     const pysimd_kernel *one = chosen(types, 1, OF_GEMV), *kernel = chosen(types, n, kind);
@@ -328,8 +329,8 @@ static int fills_transposed(const pysimd_kernel *kernel, int64_t m, int64_t n, i
 
 /* pysimd_of_batch of two columns, which a GEMV kernel would compute one product after the other. Of 17 rows and more, K
  * from 16 to 64, batches of 16 to 400 with one A took 0.66 times as long in the mean by tile registers, with one B 0.79
- * times, others 0.97 times; up to 16 rows 0.8 to 1.0 times. Of a transposed A, int8 took 0.77 times as long by the tiles
- * of VNNI, uint8 0.93 to 1.6 times (Xeon with AMX). */
+ * times, others 0.97 times; up to 16 rows 0.8 to 1.0 times. Of a transposed A, int8 took 0.77 times as long by the
+ * tiles of VNNI, uint8 0.93 to 1.6 times (Xeon with AMX). */
 static const pysimd_kernel *of_two_columns(const pysimd_kernel *gemv, int64_t m, int64_t k, pysimd_order a)
 {
     enum { FEW_ROWS = 8, SOME_ROWS = 17, LEAST_K = 16, MOST_K = 64 };
@@ -341,8 +342,8 @@ static const pysimd_kernel *of_two_columns(const pysimd_kernel *gemv, int64_t m,
 }
 
 /* With one B, whose panels are made once, products that fill two fifths of their tile registers: 1,000 batches of 100
- * took 0.81 times as long as with AVX-512 in the mean, uint8 0.87 times, of 8 and 10 0.92 and 0.98 times; where they fill
- * a fifth, up to 2.4 times. Of batches with a B each, 6,000 took 0.85 to 1.15 times as long (Xeon with AMX). */
+ * took 0.81 times as long as with AVX-512 in the mean, uint8 0.87 times, of 8 and 10 0.92 and 0.98 times; where they
+ * fill a fifth, up to 2.4 times. Of batches with a B each, 6,000 took 0.85 to 1.15 times as long (Xeon with AMX). */
 const pysimd_kernel *pysimd_of_batch(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k, pysimd_order a,
                                      pysimd_order b, int one_b)
 {
@@ -395,9 +396,10 @@ static int takes_dots(const pysimd_kernel *kernel, int64_t few, int64_t many, in
 
 /* The GEMV kernel of products of up to PYSIMD_GEMV_COLUMNS rows or columns, whose operands both have adjacent elements
  * along K; NULL: no other than in general. Of as few columns and rows the kernel for one column is faster while K is
- * short: 4 x 32 x 4 took 0.8 times as long as with tiles, a batch 0.5 to 0.7 times (Ice Lake Xeon). So it is of two rows
- * from LEAST_K of pysimd_is_long on: batches of 16 to 64 columns took 0.7 to 0.95 times as long as with tiles; of three
- * rows, those of float and double 0.67 to 0.94 times; four 0.9 to 1.3 times, bytes 1.1 to 2.6 times (Xeon with AMX). */
+ * short: 4 x 32 x 4 took 0.8 times as long as with tiles, a batch 0.5 to 0.7 times (Ice Lake Xeon). So it is of two
+ * rows from LEAST_K of pysimd_is_long on: batches of 16 to 64 columns took 0.7 to 0.95 times as long as with tiles; of
+ * three rows, those of float and double 0.67 to 0.94 times; four 0.9 to 1.3 times, bytes 1.1 to 2.6 times (Xeon with
+ * AMX). */
 static const pysimd_kernel *dots_of_few(const pysimd_kernel *dots, int types, int64_t few, int64_t many, int64_t k)
 {
     enum { NOT_MANY = 8, SOME_K = 64, SOME_K_OF_NARROW = 48 };
@@ -432,11 +434,11 @@ static const pysimd_kernel *few_by_columns(int types, int64_t m, int64_t n, int6
     return gemv_of_few(types, m, n, k) ? longest : NULL;
 }
 
-/* Whether a GEMV kernel of AVX-512 computes few columns of an A by rows, whatever the order of B, which is copied; or so
- * few rows. Products and batches of 10 (bytes 100 too) with K from 128 on, B by rows: two columns of 2 to 7 rows took 0.15
- * to 0.6 times as long as otherwise, of more rows, bytes, float16 and bfloat16, 0.55 to 0.9; three and four of 8 rows and
- * more 0.55 to 0.9, of fewer 0.6 to 1.5; bytes with K from 64 on 0.7 to 1.1. With K from 512 on two to four of double 0.8
- * to 0.9, of float 0.8 to 1.0, five to eight of float16 0.65 to 0.85 (Xeon with AMX). */
+/* Whether a GEMV kernel of AVX-512 computes few columns of an A by rows, whatever the order of B, which is copied; or
+ * so few rows. Products and batches of 10 (bytes 100 too) with K from 128 on, B by rows: two columns of 2 to 7 rows
+ * took 0.15 to 0.6 times as long as otherwise, of more rows, bytes, float16 and bfloat16, 0.55 to 0.9; three and four
+ * of 8 rows and more 0.55 to 0.9, of fewer 0.6 to 1.5; bytes with K from 64 on 0.7 to 1.1. With K from 512 on two to
+ * four of double 0.8 to 0.9, of float 0.8 to 1.0, five to eight of float16 0.65 to 0.85 (Xeon with AMX). */
 static int copies_few(const pysimd_kernel *dots, int64_t few, int64_t many, int64_t k, int wide)
 {
     enum { SOME = 8, LONG_K = 512 };
@@ -526,9 +528,9 @@ static rows_of_types exchanged = {
     {{3, {16, 16, 16}}, {5, {NO_ROWS, NO_ROWS, NO_ROWS}}, {24, {8, NO_ROWS, NO_ROWS}}},
 };
 
-/* The same where AVX-512 computes the others, for an A by rows: single products and batches of 10 and 100, 5 to 1500 rows
- * (Xeon with AMX), with so many rows 0.7 to 1.0, with 128 0.35 to 0.75 (three of float with K = 9 to 11, and four with K
- * from 5 on, up to 1.5 times). */
+/* The same where AVX-512 computes the others, for an A by rows: single products and batches of 10 and 100, 5 to 1500
+ * rows (Xeon with AMX), with so many rows 0.7 to 1.0, with 128 0.35 to 0.75 (three of float with K = 9 to 11, and four
+ * with K from 5 on, up to 1.5 times). */
 static rows_of_types by_rows_beside_avx512 = {
     {{2, {16, 32, NO_ROWS}}},
     {{2, {8, 16, 16}}, {5, {32, NO_ROWS, NO_ROWS}}, {8, {32, 32, NO_ROWS}}, {9, {32, NO_ROWS, NO_ROWS}}},
@@ -564,8 +566,8 @@ static const pysimd_kernel *of_few_columns(int types, int64_t m, int64_t n, int6
     return m >= rows ? gemv : of_columns(types, n);
 }
 
-/* The GEMV kernel of AVX2 for few columns of an A by rows and a short K, where AVX-512 computes the others, or NULL. Where
- * that is executed in halves it was not measured. */
+/* The GEMV kernel of AVX2 for few columns of an A by rows and a short K, where AVX-512 computes the others, or NULL.
+ * Where that is executed in halves it was not measured. */
 static const pysimd_kernel *of_short_rows(int types, int64_t m, int64_t n, int64_t k, pysimd_order a)
 {
     if (n < 2 || n > PYSIMD_GEMV_COLUMNS || n >= m || k < 2 || a != PYSIMD_BY_ROWS || halves) return NULL;
@@ -583,11 +585,11 @@ static const pysimd_kernel *of_few_rows(int types, int64_t m, int64_t n, int64_t
     return n >= least_rows_of_avx2(exchanged, types, m, k) ? chosen(types, m, OF_GEMV) : NULL;
 }
 
-/* The kernel with tile registers of three and four columns of bfloat16 whose operands both have adjacent elements along an
- * even K, which is then no dot product of a GEMV kernel; or NULL. By ratios of time, 12 to 200 rows, K up to 64 (Xeon with
- * AMX): four columns in batches of 10 and 100 0.2 to 0.7, single products of 2,048 to 8,191 multiply-adds 0.75 to 1.15,
- * larger ones 0.65 to 0.9; three columns of 4,096 multiply-adds and more 0.6 to 0.75, single products 0.9 to 1.1; fewer,
- * and two columns, 0.75 to 1.25. Four with an odd K 0.8 to 1.0, single products 1.05 to 1.25. */
+/* The kernel with tile registers of three and four columns of bfloat16 whose operands both have adjacent elements along
+ * an even K, which is then no dot product of a GEMV kernel; or NULL. By ratios of time, 12 to 200 rows, K up to 64
+ * (Xeon with AMX): four columns in batches of 10 and 100 0.2 to 0.7, single products of 2,048 to 8,191 multiply-adds
+ * 0.75 to 1.15, larger ones 0.65 to 0.9; three columns of 4,096 multiply-adds and more 0.6 to 0.75, single products 0.9
+ * to 1.1; fewer, and two columns, 0.75 to 1.25. Four with an odd K 0.8 to 1.0, single products 1.05 to 1.25. */
 static const pysimd_kernel *of_tiles_in_order(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
 {
     enum { SOME_K = 16 };
@@ -601,21 +603,21 @@ static const pysimd_kernel *of_tiles_in_order(int types, int64_t m, int64_t n, i
 }
 
 /* From which K on the GEMV kernel of AVX-512 computes two to eight rows, or columns, whose operands both have adjacent
- * elements along K; of double, float and two bytes. By ratios of time to what was taken before, 8 to 100 columns or rows,
- * batches of 20 (Xeon with AMX): two to four rows of double 0.65 to 0.95; of float 0.6 to 0.95, five to eight from there
- * on 0.75 to 0.95, before 1.0 to 1.9; of float16 two to four 0.65 to 1.0, five to seven 0.65 to 0.95, eight 0.8, before
- * 1.05 to 2.5. Two to four columns of float16 0.6 to 0.95, five and six 0.75 to 0.9, before 0.9 to 2.6; of float two 0.9 to
- * 1.0, three and four 1.0 to 1.3. */
+ * elements along K; of double, float and two bytes. By ratios of time to what was taken before, 8 to 100 columns or
+ * rows, batches of 20 (Xeon with AMX): two to four rows of double 0.65 to 0.95; of float 0.6 to 0.95, five to eight
+ * from there on 0.75 to 0.95, before 1.0 to 1.9; of float16 two to four 0.65 to 1.0, five to seven 0.65 to 0.95, eight
+ * 0.8, before 1.05 to 2.5. Two to four columns of float16 0.6 to 0.95, five and six 0.75 to 0.9, before 0.9 to 2.6; of
+ * float two 0.9 to 1.0, three and four 1.0 to 1.3. */
 enum { MOST_IN_ORDER = 8, NO_K = INT32_MAX };
 static const int least_k_in_order[2][3][MOST_IN_ORDER - 1] = {
     {{NO_K, NO_K, 24, NO_K, NO_K, NO_K, NO_K}, {NO_K, NO_K, NO_K, NO_K, NO_K, NO_K, NO_K}, {8, 8, 12, 48, 48, NO_K, NO_K}},
     {{4, 4, 12, NO_K, NO_K, NO_K, NO_K}, {4, 8, 16, 48, 48, 48, 48}, {8, 8, 24, 32, 32, 32, 64}},
 };
 
-/* The GEMV kernel of few rows, or columns, whose operands both have adjacent elements along K, where AVX-512 computes the
- * others, or NULL: that of AVX-512, or of AVX2, by which two and three columns of float with K from 4 to 11 took 0.75 to
- * 0.9 times as long as by tiles, three of double 0.8, four with K from 8 on 0.75 to 0.95 (Xeon with AMX). Where AVX-512 is
- * executed in halves it was not measured. */
+/* The GEMV kernel of few rows, or columns, whose operands both have adjacent elements along K, where AVX-512 computes
+ * the others, or NULL: that of AVX-512, or of AVX2, by which two and three columns of float with K from 4 to 11 took
+ * 0.75 to 0.9 times as long as by tiles, three of double 0.8, four with K from 8 on 0.75 to 0.95 (Xeon with AMX). Where
+ * AVX-512 is executed in halves it was not measured. */
 static const pysimd_kernel *of_few_in_order(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
 {
     enum { LEAST = 8, LEAST_K = 4, SHORT_K = 12, SOME_K = 32, SHORT_K_OF_FOUR = 8 };
@@ -650,8 +652,8 @@ static int least_of_vectors(int64_t few, int wide, int narrow)
 
 /* From how many rows of a transposed A on an AVX-512 kernel with one chain an element computes two to four columns. By
  * ratios of time to the kernels with tiles, float, double and bfloat16 (Xeon with AMX): two columns of 33 rows 0.4 to
- * 0.9 times with K = 2 and 6, of 100 0.4 to 0.6; three of 33 and 64 rows 0.5 to 1.0 with K = 2, 0.6 to 1.3 with more, of
- * 100 0.5 to 1.0; four of 64 rows 0.6 to 1.4, of 100 0.7 to 1.1. */
+ * 0.9 times with K = 2 and 6, of 100 0.4 to 0.6; three of 33 and 64 rows 0.5 to 1.0 with K = 2, 0.6 to 1.3 with more,
+ * of 100 0.5 to 1.0; four of 64 rows 0.6 to 1.4, of 100 0.7 to 1.1. */
 static int least_rows(int64_t columns, int64_t k)
 {
     enum { SHORT_K = 4, SOME_K = 16 };
@@ -695,13 +697,13 @@ static int is_one_block(const pysimd_kernel *kernel, int64_t k)
     return k <= pysimd_longest_block(kernel, pysimd_element_sizes[kernel->types]);
 }
 
-/* The kernel of AVX-512 for few rows of float and double, B by rows, and a long K, where it is not that of pysimd_choose;
- * or NULL. A product whose K is several blocks of its kernel is packed, unless it has so many columns as two tiles, for
- * strips.c. By ratios of time, products and batches of 10, K from 128 to 3000 (Xeon with AMX): 2 to 4 rows by up to 48
- * columns 0.35 to 0.95 with three vectors, K in one block of it; 5 to 14 rows of double by up to 32 columns, K in two
- * blocks of the other, 0.5 to 0.85; with two vectors 33 to 64 columns of double, K in several blocks of the other, 0.4 to
- * 0.97, of float, K in one block of it, 0.5 to 0.9, with K and rows as below. With a B by columns they took 0.9 to 3.8
- * times as long, but 15 and more rows of double 0.75 to 1.0. */
+/* The kernel of AVX-512 for few rows of float and double, B by rows, and a long K, where it is not that of
+ * pysimd_choose; or NULL. A product whose K is several blocks of its kernel is packed, unless it has so many columns as
+ * two tiles, for strips.c. By ratios of time, products and batches of 10, K from 128 to 3000 (Xeon with AMX): 2 to 4
+ * rows by up to 48 columns 0.35 to 0.95 with three vectors, K in one block of it; 5 to 14 rows of double by up to 32
+ * columns, K in two blocks of the other, 0.5 to 0.85; with two vectors 33 to 64 columns of double, K in several blocks
+ * of the other, 0.4 to 0.97, of float, K in one block of it, 0.5 to 0.9, with K and rows as below. With a B by columns
+ * they took 0.9 to 3.8 times as long, but 15 and more rows of double 0.75 to 1.0. */
 static const pysimd_kernel *of_long_k(int types, int64_t m, int64_t n, int64_t k, pysimd_order b)
 {
     enum { FEW = 4, NOT_MANY = 8, SOME = 14, MANY = 40, MOST = 99 };
