@@ -60,7 +60,8 @@ static int takes_batch(const pysimd_product *p)
 
 int pysimd_takes_direct(const pysimd_kernel *kernel, const pysimd_product *p)
 {
-    if (!function_of(kernel) || p->interrupted || p->k == 0) return 0;
+    if (!function_of(kernel) || p->k == 0) return 0;
+    if (p->interrupted && pysimd_gemm_takes(kernel, p->m, p->n, p->k)) return 0; /* which looks for signals */
     if (p->flags != PYSIMD_ZERO || (p->ndim && !takes_batch(p))) return 0;
     const int64_t threads = pysimd_threads_of_rows(p);
     if (threads > 1 && p->m > PYSIMD_DIRECT_ROWS && p->m < ROWS_A_THREAD * threads) return 0;

@@ -1,6 +1,6 @@
-"""Single products of a short K, or of few rows, of narrow types (core/direct.c): every layout, edge and kernel.
+"""Products of a short K, or of few rows, of narrow types (core/direct.c): every layout, edge and kernel.
 
-The bits are those of any other route: a batch of the same product is computed through panels.
+The bits are those of any other route: a product that is added to C is computed through panels.
 """
 
 import itertools
@@ -18,12 +18,14 @@ SHAPES = [
     *((m, k, n) for m in (1, 3, 16, 45) for k in (1, 2, 4, 5, 16, 17, 32) for n in (65, 128, 193)),
     *((7, 3, 1400), (9, 31, 129), (5, 32, 1000), (33, 16, 700)),  # several blocks of columns
     *((6, 33, 70), (1, 100, 40), (4, 672, 39), (5, 300, 47), (2, 90, 600)),  # of few rows, B widened in registers
+    *((8, 40, 70), (16, 33, 100), (12, 260, 90), (7, 600, 66)),  # of some rows
     *((2100, 4, 70), (300, 9, 130)),  # more rows than are staged at a time
 ]
 
 
 def through_panels(a, b, kernel):
-    return pysimd.matmul(np.stack([a, a]), np.stack([b, b]), kernel=kernel)[1]
+    zeros = np.zeros((*a.shape[:-1], b.shape[-1]), kernel.c_dtype)
+    return pysimd.gemm(a, b, zeros, kernel=kernel, threads=1)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)
@@ -52,6 +54,40 @@ def test_strides(kernel, shape, rng):
     expected = through_panels(a, b, kernel)
     for (name_a, x), (name_b, y) in itertools.product(layouts_of(a).items(), layouts_of(b).items()):
         assert pysimd.matmul(x, y, kernel=kernel, threads=1).tobytes() == expected.tobytes(), (name_a, name_b)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)
+@pytest.mark.parametrize("shape", few(SHAPES), ids=str)
+def test_batches(kernel, shape, rng, cpu_limits):
+    """Threads divide the batch, the columns or the rows of each product. Rows of C have room behind them."""
+    cpu_limits(given_ns=0)
+    m, k, n = shape
+    if m * k > 40_000:
+        pytest.skip("long")
+    a, b = pair(rng, kernel.types, (3, m, k), (3, k, n))
+    expected = through_panels(a, b, kernel)
+    for threads in (1, 2, 3, 7):
+        room = np.full((3, m + 1, n + 5), 99, kernel.c_dtype)
+        pysimd.matmul(a, b, out=room[:, :m, :n], kernel=kernel, threads=threads)
+        assert room[:, :m, :n].tobytes() == expected.tobytes(), threads
+        assert (room[:, m] == 99).all()
+        assert (room[:, :, n:] == 99).all()
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)
+@pytest.mark.parametrize("shape", [(2, 9, 5, 150), (2, 6, 40, 70), (3, 10, 50, 80), (3, 2, 4, 300)], ids=str)
+def test_batches_of_strides(kernel, shape, rng):
+    """Batches that are broadcast, in reverse and transposed."""
+    count, m, k, n = shape
+    a, b = pair(rng, kernel.types, (count, m, k), (count, k, n))
+    turned = [np.ascontiguousarray(x.swapaxes(1, 2)).swapaxes(1, 2) for x in (a, b)]
+    expected = through_panels(a, b, kernel)
+    for x, y in itertools.product((a, turned[0]), (b, turned[1])):
+        assert pysimd.matmul(x, y, kernel=kernel, threads=2).tobytes() == expected.tobytes()
+        assert pysimd.matmul(x[::-1], y[::-1], kernel=kernel).tobytes() == expected[::-1].tobytes()
+    for x, y in ((a, b[:1]), (a[:1], b), (a[None, :1], b[:, None])):
+        found = pysimd.matmul(x, y, kernel=kernel, threads=2)
+        assert found.tobytes() == through_panels(np.broadcast_to(x, (*found.shape[:-2], m, k)), y, kernel).tobytes()
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)
