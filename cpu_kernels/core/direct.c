@@ -33,6 +33,17 @@ static pysimd_direct_fn *function_of(const pysimd_kernel *kernel)
     return NULL;
 }
 
+static pysimd_direct_fn *function_exchanged(const pysimd_kernel *kernel)
+{
+#ifdef __x86_64__
+    pysimd_direct_fn *const direct = function_of(kernel);
+    if (direct == avx512_direct_bf16) return avx512_columns_bf16;
+    if (direct == avx512_direct_f16) return avx512_columns_f16;
+#endif
+    (void)kernel;
+    return NULL;
+}
+
 /* Whether B of few rows is in L2, or follows the B before it closely: of each four vectors of columns all K is read,
  * and rows of B are apart. Of float16 on a Xeon with 2 MiB of L2, 5 and 6 rows took 0.42 to 0.63 times as long as by
  * strips.c with a B of up to 1.5 MB, and as long with 2.3 MB; 7 to 12 rows, for which B is widened twice, 0.6 to 0.82
@@ -58,14 +69,49 @@ static int takes_batch(const pysimd_product *p)
     return p->m <= FEW_ROWS || c_bytes <= (double)pysimd_caches().l2;
 }
 
+/* Whether a single product is computed like that whose operands would be packed otherwise. By ratios of time, 5 to 2048
+ * rows and K from 2 on (Xeon with AMX): five to eight columns 0.75 to 0.95 with K up to 32, nine to sixteen 0.75 to
+ * 0.98 (sixteen columns of many rows with K up to 16 1.0 to 1.2), four with K from 16 to 64 0.7 to 0.9. Batches of 20,
+ * which are packed in L1, 0.75 to 1.5. */
+static int takes_single_exchanged(const pysimd_product *p)
+{
+    enum { LEAST = 1024, LEAST_ROWS = 5, SOME_ROWS = 12, NOT_MANY_ROWS = 256, SOME_K = 32, COLUMNS = 12 };
+    if (p->ndim || p->n < PYSIMD_GEMV_COLUMNS || (double)p->m * (double)p->k * (double)p->n < LEAST) return 0;
+    if (p->n == PYSIMD_GEMV_COLUMNS) return p->k >= SOME_K && p->m >= 2 * SOME_ROWS && p->m <= NOT_MANY_ROWS;
+    if (p->m < (p->n <= 6 ? LEAST_ROWS : SOME_ROWS)) return 0;
+    return p->n <= COLUMNS || p->k >= SOME_K || p->m <= NOT_MANY_ROWS;
+}
+
+/* Whether a single product of not many columns, whose tiles have up to 14 or 16 rows, is computed from rows of A that
+ * are widened in L1. By ratios of time, 8 to 2500 rows (Xeon with AMX): an A by rows and K up to 24 0.7 to 1.0 times,
+ * of more terms 0.75 to 0.9 with up to 16 rows, 0.9 to 1.2 with more; a transposed A of up to 300 rows 0.8 to 0.95, of
+ * 1000 and more 1.0 to 1.2. Batches of 20 took 0.8 to 1.6 times as long. */
+static int takes_some_columns(const pysimd_product *p)
+{
+    enum { LEAST = 10, MOST = 32, LEAST_ROWS = 8, FEW = 16, TRANSPOSED_ROWS = 300, SHORT = 24, LONG = 128, MANY = 24 };
+    if (p->ndim || p->n < LEAST || p->n > MOST || p->m < LEAST_ROWS || p->k > LONG) return 0;
+    if (p->cs_a == 1) return p->k <= SHORT || p->m <= FEW;
+    return p->rs_a == 1 && p->n > FEW && p->m <= TRANSPOSED_ROWS && (p->k <= SHORT || p->n >= MANY);
+}
+
+int pysimd_is_direct_exchanged(const pysimd_kernel *kernel, const pysimd_product *p)
+{
+    if (p->rs_a != 1 || p->cs_a == 1 || p->n > PYSIMD_MOST_DIRECT_COLUMNS) return 0;
+    if ((p->flags & ~PYSIMD_ZERO) != 0 || !function_exchanged(kernel) || pysimd_is_in_halves()) return 0;
+    if (pysimd_is_of_direct_columns(p->m, p->n, p->k)) return 1;
+    return takes_single_exchanged(p) && pysimd_is_in_part_of_l2(p->m, p->n, p->k);
+}
+
 int pysimd_takes_direct(const pysimd_kernel *kernel, const pysimd_product *p)
 {
     if (!function_of(kernel) || p->k == 0) return 0;
     if (p->interrupted && pysimd_gemm_takes(kernel, p->m, p->n, p->k)) return 0; /* which looks for signals */
+    if (pysimd_is_direct_exchanged(kernel, p)) return 1;
     if (p->flags != PYSIMD_ZERO || (p->ndim && !takes_batch(p))) return 0;
     const int64_t threads = pysimd_threads_of_rows(p);
     if (threads > 1 && p->m > PYSIMD_DIRECT_ROWS && p->m < ROWS_A_THREAD * threads) return 0;
     if (kernel->target == AVX512VNNI) return p->k <= SHORT_K_BYTES && p->n > PYSIMD_SMALL_COLUMNS;
+    if (takes_some_columns(p)) return 1;
     if (p->k <= SHORT_K) return p->n >= MANY_COLUMNS || p->m <= FEW_ROWS;
     if (p->k > pysimd_block_of_k(kernel, p->k)) return 0; /* 8x48 of 512 where L1 has 32 KiB */
     const int by_values = p->cs_a != 1 && !(p->rs_a == 1 && p->k <= PYSIMD_DIRECT_WORDS / SOME_ROWS);
@@ -73,7 +119,7 @@ int pysimd_takes_direct(const pysimd_kernel *kernel, const pysimd_product *p)
     return p->k <= LONGEST_K && p->cs_b == 1 && stays_in_l2(p);
 }
 
-void pysimd_direct(const pysimd_kernel *kernel, const pysimd_call *s, int64_t cs_b)
+void pysimd_direct(const pysimd_kernel *kernel, const pysimd_call *s, int64_t cs_b, int exchanged)
 {
-    function_of(kernel)(kernel, s, cs_b);
+    (exchanged ? function_exchanged : function_of)(kernel)(kernel, s, cs_b);
 }

@@ -67,7 +67,7 @@ typedef struct {
     int64_t segment;  /* products that are timed in each way */
     int64_t shares;   /* 0, or in how many shares: before an operand is staged, and before each call of the kernel */
     later *next;      /* what is prefetched in shares, or NULL */
-    int direct;
+    int direct, exchanged; /* direct.h */
     int more; /* columns beyond nr, after whole vectors, that a tile computes by themselves */
     char *scratch;
     pysimd_staged *kept; /* B as this thread has staged it for a part before (data NULL: not yet), or NULL */
@@ -382,7 +382,7 @@ static void multiply_direct(const work *w, const pysimd_call *s)
         from_arrays.a = (const char *)s->a + q * s->bs_a * size.a;
         from_arrays.b = (const char *)s->b + q * s->bs_b * size.b;
         from_arrays.c = (char *)s->c + q * s->bs_c * size.c;
-        pysimd_direct(w->kernel, &from_arrays, p->cs_b);
+        pysimd_direct(w->kernel, &from_arrays, p->cs_b, w->exchanged);
     }
 }
 
@@ -782,6 +782,7 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     if (batch == 0 || product->m == 0 || product->n == 0) return 0;
     kernel = of_batch(kernel, product);
     const int direct = pysimd_is_direct(kernel, product);
+    const int exchanged = direct && pysimd_is_direct_exchanged(kernel, product);
     const int strips = !direct && kernel->dispatch_few_columns && pysimd_strips_take_few(kernel, product);
     const int by_tiles = direct || is_shallow(kernel, product);
     const int by_blocks = !by_tiles && pysimd_gemm_takes(kernel, product->m, product->n, product->k);
@@ -793,12 +794,14 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     const int more = direct || divided ? 0 : columns_after_vectors(kernel, product, batch >= threads);
     if (more) kernel = pysimd_choose((int)kernel->types, product->m, product->n - more, product->k);
     division d = {.whole = {.kernel = kernel, .product = product, .count = batch, .row1 = product->m,
-                            .direct = direct, .more = more}};
+                            .direct = direct, .exchanged = exchanged, .more = more}};
     /* Of a matrix times a vector no part has so few rows that their terms are added in another order (gemv_chain.h). */
     d.tile = kernel->form == GEMV ? (kernel->mr < 16 ? 4 : 1) * kernel->mr : tile_rows(kernel, product->m);
+    if (exchanged) d.tile = PYSIMD_DIRECT_LANES;
     const int64_t tiles_of_rows = kernel->form == GEMV ? most(product->m / d.tile, 1) : quotient(product->m, d.tile);
     const int64_t tiles_of_columns = quotient(product->n, PYSIMD_DIRECT_COLUMNS);
-    d.by_columns = direct && product->m <= PYSIMD_DIRECT_ROWS && batch < threads && batch < tiles_of_columns;
+    const int few_rows = direct && !exchanged && product->m <= PYSIMD_DIRECT_ROWS;
+    d.by_columns = few_rows && batch < threads && batch < tiles_of_columns;
     d.by_rows = !d.by_columns && batch < threads && batch < tiles_of_rows;
     if (d.by_columns) d.tile = PYSIMD_DIRECT_COLUMNS;
     d.units = d.by_columns ? tiles_of_columns : d.by_rows ? tiles_of_rows : batch;
@@ -809,7 +812,8 @@ int pysimd_multiply(const pysimd_kernel *kernel, const pysimd_product *product)
     /* A B that is staged for several rows of tiles is kept by each thread for all of its parts: with one part each, all
      * wait for the thread that begins last. */
     const int keeps = d.by_rows && batch == 1 && kernel->form != GEMV && staged.bytes_b > 0 && d.units > threads;
-    const int whole = threads == 1 || d.by_columns || (d.by_rows && !keeps && (kernel->form == GEMV || staged.bytes_b));
+    const int one_part_each = kernel->form == GEMV || exchanged || staged.bytes_b;
+    const int whole = threads == 1 || d.by_columns || (d.by_rows && !keeps && one_part_each);
     const int64_t wanted = whole ? threads : threads * PARTS_A_THREAD;
     d.parts = wanted < d.units ? wanted : d.units;
     if (!d.by_rows && !d.by_columns) choose_prefetch(&d.whole, threads);

@@ -692,6 +692,22 @@ static const pysimd_kernel *of_vectors(int types, int64_t m, int64_t n, int64_t 
     return k <= SHORT_K ? kernel : NULL;
 }
 
+int pysimd_is_in_part_of_l2(int64_t m, int64_t n, int64_t k)
+{
+    const double bytes = (double)m * (double)k * pysimd_element_sizes[BF16F32].a, l2 = (double)pysimd_caches().l2;
+    return bytes <= (n <= 6 ? l2 : l2 / 2);
+}
+
+/* The kernel of AVX-512 for few columns of a transposed A (pysimd_is_of_direct_columns), or NULL. Where AVX-512 is
+ * executed in halves it was not measured. */
+static const pysimd_kernel *of_direct_columns(int types, int64_t m, int64_t n, int64_t k, pysimd_order a)
+{
+    if (a != PYSIMD_BY_COLUMNS || (types != BF16F32 && types != F16F32) || halves) return NULL;
+    if (!pysimd_is_of_direct_columns(m, n, k) || !pysimd_is_in_part_of_l2(m, n, k)) return NULL;
+    const pysimd_kernel *kernel = of_columns(types, PYSIMD_MOST_DIRECT_COLUMNS); /* all columns are in one tile */
+    return kernel && kernel->target == AVX512 ? kernel : NULL;
+}
+
 static int is_one_block(const pysimd_kernel *kernel, int64_t k)
 {
     return k <= pysimd_longest_block(kernel, pysimd_element_sizes[kernel->types]);
@@ -738,6 +754,7 @@ const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int6
 {
     const int few_columns = pysimd_is_skinny(m, n, k) && n < m, few_rows = pysimd_is_skinny(m, n, k) && m < n;
     const pysimd_kernel *kernel = of_tiles_in_order(types, m, n, k, a, b);
+    if (!kernel) kernel = of_direct_columns(types, m, n, k, a);
     if (!kernel && few_columns) kernel = of_few_columns(types, m, n, k, a, b);
     if (!kernel && few_rows) kernel = of_few_rows(types, m, n, k, a, b);
     if (!kernel) kernel = of_few_in_order(types, m, n, k, a, b);

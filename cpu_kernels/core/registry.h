@@ -125,6 +125,27 @@ static inline int pysimd_is_of_long_k(int64_t m, int64_t n, int64_t k)
     return n >= LEAST_COLUMNS && n <= PYSIMD_SMALL_COLUMNS && m <= MOST_ROWS && k > SHORT_K;
 }
 
+/* Whether few columns of 16-bit values and a transposed A are computed by direct.c, and not by a GEMV kernel or tile
+ * registers, if A is in L2, whatever the batch. By ratios of time, 5 to 2048 rows, single products and batches of 2 to
+ * 100 (Xeon with AMX): three and four columns 0.45 to 0.9 times (more than 200 rows 1.0 to 2.1 times), five to eight
+ * 0.3 to 0.8, nine to twelve 0.55 to 1.0, thirteen to sixteen of 64 rows and more 0.65 to 0.9, but 0.85 to 1.5 times
+ * with K below 128. Two columns took 0.6 to 1.6 times as long, fewer rows of nine and more columns 0.8 to 1.7 times.
+ * */
+enum { PYSIMD_MOST_DIRECT_COLUMNS = 16 };
+static inline int pysimd_is_of_direct_columns(int64_t m, int64_t n, int64_t k)
+{
+    enum { SHORT_K = 32, SOME_K = 65, LONG_K = 128, ROWS = 5, SOME_ROWS = 10, MANY_ROWS = 64, MOST_ROWS = 200 };
+    if (n < 3 || n > PYSIMD_MOST_DIRECT_COLUMNS || m < ROWS || k < SHORT_K) return 0;
+    if (k < SOME_K) return n > PYSIMD_GEMV_COLUMNS && n <= 8 && m >= MANY_ROWS;
+    if (n <= PYSIMD_GEMV_COLUMNS) return m <= MOST_ROWS;
+    if (n > 12) return m >= MANY_ROWS && k >= LONG_K;
+    return m >= (n <= 6 ? ROWS : SOME_ROWS);
+}
+
+/* Whether that A is in L2, or in half of it where it is read more than once. Its columns of values are apart: with one
+ * and two times L2 it took 0.8 to 1.2 times as long. */
+int pysimd_is_in_part_of_l2(int64_t m, int64_t n, int64_t k);
+
 /* Whether the order of operands can matter: no small product is looked at any further. */
 static inline int pysimd_looks_at_order(int64_t m, int64_t n, int64_t k)
 {

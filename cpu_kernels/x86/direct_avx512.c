@@ -36,13 +36,18 @@ enum { MOST_STAGED_ROWS = 16 };
         const int64_t row = (s->k + VECTOR - 1) / VECTOR * VECTOR, left = s->m - i;                                    \
         (void)kernel;                                                                                                  \
         if (s->rs_a == 1 && s->cs_a != 1 && s->k * VECTOR <= PYSIMD_DIRECT_WORDS) {                                    \
-            *rows = least(left, VECTOR);                                                                               \
+            *rows = least(left, s->n > VECTOR && s->n <= 2 * VECTOR ? SOME_ROWS : VECTOR);                             \
             const __mmask16 m = (__mmask16)(0xffffu >> (VECTOR - *rows));                                              \
             for (int64_t p = 0; p < s->k; p++, a += s->cs_a)                                                           \
                 _mm512_store_si512(to + p * 64, WIDENED(_mm256_maskz_loadu_epi16(m, a)));                              \
             return (rows_of_a){to, 4, 64};                                                                             \
         }                                                                                                              \
-        *rows = least(least(left, MOST_STAGED_ROWS), PYSIMD_DIRECT_WORDS / row);                                       \
+        if (s->cs_a == 1 && s->rs_a == s->k && s->n <= 2 * VECTOR && s->k < 2 * VECTOR) {                              \
+            *rows = least(left, PYSIMD_DIRECT_WORDS / s->k);                                                           \
+            avx512_widen_##NAME(*rows * s->k, a, to);                                                                  \
+            return (rows_of_a){to, s->k * 4, 4};                                                                       \
+        }                                                                                                              \
+        *rows = least(least(left, s->n <= 2 * VECTOR ? left : MOST_STAGED_ROWS), PYSIMD_DIRECT_WORDS / row);           \
         for (int64_t r = 0; r < *rows; r++, a += s->rs_a) {                                                            \
             char *t = to + r * row * 4;                                                                                \
             if (s->cs_a == 1)                                                                                          \

@@ -18,7 +18,13 @@
 #ifndef PYSIMD_DIRECT_AVX512_H
 #define PYSIMD_DIRECT_AVX512_H
 
-enum { VECTOR = 16, MOST_VECTORS = 4, LONG_ROWS = 6, SHORT_ROWS = 8 }; /* rows of C beside four, or two vectors */
+enum { VECTOR = 16, MOST_VECTORS = 4, LONG_ROWS = 6, SOME_ROWS = 14, SHORT_ROWS = 16 };
+
+/* Rows of C beside so many vectors, for which there are registers. */
+INLINE int64_t rows_beside(int64_t vectors)
+{
+    return vectors > 2 ? LONG_ROWS : vectors == 2 ? SOME_ROWS : SHORT_ROWS;
+}
 
 /* Rows of A as 32-bit groups: group p of row i at data + i*rs + p*cs, in bytes. */
 typedef struct {
@@ -36,6 +42,7 @@ typedef struct {
     int64_t rs_c;
     __mmask16 mask; /* of the last vector of each tile */
 } row_of_tiles;
+enum { BASES = (SHORT_ROWS + 4) / 5 };
 typedef void tiles_fn(const row_of_tiles *t);
 
 #endif
@@ -51,18 +58,20 @@ INLINE void D(tiles)(const int M, const int NV, const int narrow, const row_of_t
     char *c = t->c;
     for (int64_t q = 0; q < t->count; q++, from += NV * VECTOR * size, c += NV * VECTOR * 4) {
         D(acc) acc[SHORT_ROWS][MOST_VECTORS];
-        const char *base[2] = {t->a.data, t->a.data + 5 * rs_a}, *b = from;
         const int64_t rs = rs_a, rs3 = 3 * rs_a;
+        const char *b = from, *base[BASES];
+        UNROLL for (int i = 0; i < BASES; i++) base[i] = t->a.data + 5 * i * rs_a;
         UNROLL for (int i = 0; i < M; i++) {
             const D(acc) start = D(start)(ROW_ADDRESS(i) + t->groups * cs_a);
             UNROLL for (int j = 0; j < NV; j++) acc[i][j] = start;
         }
-        for (int64_t p = t->groups; p > 0; p--, b += rs_b, base[0] += cs_a, base[1] += cs_a) {
+        for (int64_t p = t->groups; p > 0; p--, b += rs_b) {
             __m512i row[MOST_VECTORS];
             UNROLL for (int j = 0; j < NV; j++)
                 row[j] = D(load)(narrow, j == NV - 1 ? mask : 0xffff, b + j * VECTOR * size);
             UNROLL for (int i = 0; i < M; i++)
                 UNROLL for (int j = 0; j < NV; j++) acc[i][j] = D(fma)(ROW_ADDRESS(i), row[j], acc[i][j]);
+            UNROLL for (int i = 0; i < BASES; i++) base[i] += cs_a;
         }
         char *ci = c;
         UNROLL for (int i = 0; i < M; i++, ci += t->rs_c)
@@ -75,17 +84,26 @@ INLINE void D(tiles)(const int M, const int NV, const int narrow, const row_of_t
     NOINLINE void D(tiles_##M##_##NV)(const row_of_tiles *t) { D(tiles)(M, NV, 0, t); }                                \
     NOINLINE void D(narrow_##M##_##NV)(const row_of_tiles *t) { D(tiles)(M, NV, D(group) == 1, t); }
 #define ROWS(NV) TILES(1, NV) TILES(2, NV) TILES(3, NV) TILES(4, NV) TILES(5, NV) TILES(6, NV)
-ROWS(1) TILES(7, 1) TILES(8, 1) ROWS(2) TILES(7, 2) TILES(8, 2) ROWS(3) ROWS(4)
+#define MORE(NV)                                                                                                       \
+    TILES(7, NV) TILES(8, NV) TILES(9, NV) TILES(10, NV) TILES(11, NV) TILES(12, NV) TILES(13, NV) TILES(14, NV)
+ROWS(1) MORE(1) TILES(15, 1) TILES(16, 1) ROWS(2) MORE(2) ROWS(3) ROWS(4)
 #undef ROWS
+#undef MORE
 #undef TILES
-#define OF(KIND_, NV)                                                                                                  \
+#define ROWS(KIND_, NV)                                                                                                \
     D(KIND_##_1_##NV), D(KIND_##_2_##NV), D(KIND_##_3_##NV), D(KIND_##_4_##NV), D(KIND_##_5_##NV), D(KIND_##_6_##NV)
-#define TWO(KIND_, NV) D(KIND_##_7_##NV), D(KIND_##_8_##NV)
-static tiles_fn *const D(functions)[2][MOST_VECTORS][SHORT_ROWS] = {
-    {{OF(tiles, 1), TWO(tiles, 1)}, {OF(tiles, 2), TWO(tiles, 2)}, {OF(tiles, 3)}, {OF(tiles, 4)}},
-    {{OF(narrow, 1), TWO(narrow, 1)}, {OF(narrow, 2), TWO(narrow, 2)}, {OF(narrow, 3)}, {OF(narrow, 4)}}};
+#define MORE(KIND_, NV)                                                                                                \
+    D(KIND_##_7_##NV), D(KIND_##_8_##NV), D(KIND_##_9_##NV), D(KIND_##_10_##NV), D(KIND_##_11_##NV),                   \
+        D(KIND_##_12_##NV), D(KIND_##_13_##NV), D(KIND_##_14_##NV)
+#define OF(KIND_)                                                                                                      \
+    {                                                                                                                  \
+        {ROWS(KIND_, 1), MORE(KIND_, 1), D(KIND_##_15_1), D(KIND_##_16_1)}, {ROWS(KIND_, 2), MORE(KIND_, 2)},          \
+            {ROWS(KIND_, 3)}, {ROWS(KIND_, 4)}                                                                         \
+    }
+static tiles_fn *const D(functions)[2][MOST_VECTORS][SHORT_ROWS] = {OF(tiles), OF(narrow)};
 #undef OF
-#undef TWO
+#undef ROWS
+#undef MORE
 
 /* `rows` rows of C, from c on, and `columns` columns. */
 INLINE void D(rows)(const int narrow, int64_t rows, int64_t columns, row_of_tiles t)
@@ -94,7 +112,7 @@ INLINE void D(rows)(const int narrow, int64_t rows, int64_t columns, row_of_tile
     const int64_t size = narrow ? (int64_t)sizeof(D(elem_b)) : 4;
     const int64_t whole = columns / WIDE, rest = columns - whole * WIDE;
     const int vectors = (int)((rest + VECTOR - 1) / VECTOR);
-    const split parts = split_of(rows, whole || vectors > 2 ? LONG_ROWS : SHORT_ROWS, 1);
+    const split parts = split_of(rows, rows_beside(whole ? MOST_VECTORS : vectors), 1);
     for (int64_t r = 0, i = 0, m; r < parts.count; r++, i += m) {
         m = part_of(&parts, r, rows - i);
         row_of_tiles u = t;
@@ -114,7 +132,8 @@ INLINE void D(direct)(const pysimd_kernel *kernel, const pysimd_call *s, int64_t
     _Alignas(64) char of_a[WORDS * 4], of_b[WORDS * 4];
     const int64_t groups = (s->k + D(group) - 1) / D(group);
     const int narrow = D(widens)(s, cs_b);
-    const int64_t most = narrow ? s->n : WORDS / groups / COLUMNS * COLUMNS;
+    const int64_t fit = WORDS / groups, unit = fit < COLUMNS ? VECTOR : COLUMNS;
+    const int64_t most = narrow ? s->n : fit / unit * unit;
     for (int64_t j = 0, columns; j < s->n; j += columns) {
         columns = least(most, s->n - j);
         row_of_tiles t = {.groups = groups, .rs_c = s->rs_c * 4};

@@ -1,6 +1,7 @@
-"""Products of a short K, or of few rows, of narrow types (core/direct.c): every layout, edge and kernel.
+"""Products of a short K, of few rows, or of few columns and a transposed A, of narrow types (core/direct.c): every
+layout, edge and kernel.
 
-The bits are those of any other route: a product that is added to C is computed through panels.
+The bits are those of any other route: a product of an A by rows that is added to C is computed through panels.
 """
 
 import itertools
@@ -8,7 +9,7 @@ import itertools
 import numpy as np
 import pytest
 from cases import few
-from reference import check, layouts_of, pair
+from reference import check, layouts_of, pair, random_result
 
 import pysimd
 
@@ -20,12 +21,21 @@ SHAPES = [
     *((6, 33, 70), (1, 100, 40), (4, 672, 39), (5, 300, 47), (2, 90, 600)),  # of few rows, B widened in registers
     *((8, 40, 70), (16, 33, 100), (12, 260, 90), (7, 600, 66)),  # of some rows
     *((2100, 4, 70), (300, 9, 130)),  # more rows than are staged at a time
+    *((m, k, n) for m, k in ((8, 3), (31, 24), (300, 17)) for n in (10, 16, 17, 31, 32)),  # of some columns
+    *((9, 128, 21), (16, 127, 32), (400, 24, 14), (1100, 5, 12)),
+]
+
+# rows, K and columns whose lanes are rows of C: around vectors, chunks of widened rows of B and blocks of K
+COLUMNS = [
+    *((m, 130, n) for m in (5, 12, 16, 17, 64, 79, 130) for n in range(2, 17)),
+    *((m, k, n) for m, k in ((33, 513), (70, 1500), (20, 2100)) for n in (3, 4, 6, 7, 9, 12, 16)),
+    *((m, k, n) for m, k in ((300, 2), (70, 33), (450, 40), (1100, 70)) for n in (4, 5, 8, 9, 13, 14, 15, 16)),
 ]
 
 
 def through_panels(a, b, kernel):
     zeros = np.zeros((*a.shape[:-1], b.shape[-1]), kernel.c_dtype)
-    return pysimd.gemm(a, b, zeros, kernel=kernel, threads=1)
+    return pysimd.gemm(a, b, zeros, beta=1, kernel=kernel, threads=1)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)
@@ -88,6 +98,54 @@ def test_batches_of_strides(kernel, shape, rng):
     for x, y in ((a, b[:1]), (a[:1], b), (a[None, :1], b[:, None])):
         found = pysimd.matmul(x, y, kernel=kernel, threads=2)
         assert found.tobytes() == through_panels(np.broadcast_to(x, (*found.shape[:-2], m, k)), y, kernel).tobytes()
+
+
+def turned(x):
+    return np.ascontiguousarray(x.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+
+@pytest.mark.parametrize("kernel", [k for k in KERNELS if k.c_dtype.kind == "f"], ids=lambda k: k.name)
+@pytest.mark.parametrize("shape", few(COLUMNS), ids=str)
+def test_few_columns_of_a_transposed_a(kernel, shape, rng):
+    """All of C is written or added to, and nothing beside it, in batches too, whatever the order of B."""
+    m, k, n = shape
+    a, b = pair(rng, kernel.types, (2, m, k), (2, k, n))
+    expected = through_panels(a, b, kernel)
+    check(expected, kernel.types, a, b)
+    room = np.full((2, m + 2, n + 3), 99, kernel.c_dtype)
+    out = room[:, 1:-1, 1:-2]
+    for threads, y in itertools.product((1, 3), (b, turned(b), np.repeat(b, 2, -1)[..., ::2])):
+        out[...] = -1
+        pysimd.matmul(turned(a), y, out=out, kernel=kernel, threads=threads)
+        assert out.tobytes() == expected.tobytes()
+        out[...] = -1
+        pysimd.matmul(turned(a)[0], y[0], out=out[0], kernel=kernel, threads=threads)
+        assert out[0].tobytes() == expected[0].tobytes()
+    c = random_result(rng, kernel.c_dtype, (2, m, n))
+    sums = pysimd.gemm(a, b, c, beta=1, kernel=kernel, threads=1)
+    for threads in (1, 2):
+        out[...] = c
+        pysimd.gemm(turned(a), b, out, beta=1, out=out, kernel=kernel, threads=threads)
+        assert out.tobytes() == sums.tobytes()
+    out[...] = 99
+    assert (room == 99).all()
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)
+@pytest.mark.parametrize("shape", [(90, 70, 7), (40, 20, 12), (120, 100, 25), (200, 24, 17)], ids=str)
+def test_strides_of_some_columns(kernel, shape, rng):
+    test_strides(kernel, shape, rng)
+
+
+@pytest.mark.parametrize("kernel", [k for k in KERNELS if k.c_dtype.kind == "f"], ids=lambda k: k.name)
+def test_special_values_of_few_columns(kernel, rng):
+    a, b = pair(rng, kernel.types, (40, 140), (140, 6))
+    infinity = 0x7C00 if kernel.types == "f16f32" else 0x7F80
+    a.view(np.uint16)[2, 1], a.view(np.uint16)[17, 139], b.view(np.uint16)[130, 5] = infinity, infinity | 1, infinity
+    found = pysimd.matmul(turned(a), b, kernel=kernel)
+    assert np.array_equal(found, through_panels(a, b, kernel), equal_nan=True)
+    assert np.isnan(found[17]).all()
+    assert np.isfinite(np.delete(np.delete(found, (2, 17), 0), 5, 1)).all()
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.name)

@@ -20,6 +20,7 @@ AMX = any(k.target == "amx" for k in pysimd.kernels("cpu", available=True))
 needs_amx = pytest.mark.skipif(not AMX, reason="no AMX here")
 
 HALVES = lib.pysimd_halves_avx512()
+DIRECT = None if HALVES else "avx512_f16f32_outer_16x16"  # direct.c, by columns
 FOUR_COLUMNS = "avx2_f64_gemv_8x1" if HALVES else "avx512_f64_outer_14x16"
 CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f32", 2, 59, 2696, ROWS, ROWS): "avx512_f32_outer_4x96",
@@ -32,17 +33,19 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f64", 34, 1479, 2, COLUMNS, ROWS): "avx512_f64_outer_4x48",
     ("f32", 97, 288, 4, COLUMNS, ROWS): "avx512_f32_outer_4x96",
     ("f32", 45, 970, 6, COLUMNS, ROWS): "avx512_f32_outer_14x32",
-    ("f16f32", 472, 218, 6, COLUMNS, ROWS): "avx512_f16f32_outer_14x32",
+    ("f16f32", 472, 218, 6, COLUMNS, ROWS): DIRECT or "avx512_f16f32_outer_14x32",
     ("f64", 2, 2777, 200, ROWS, ROWS): "avx512_f64_gemv_8x1",  # many more terms than columns
-    ("f16f32", 45, 3923, 4, COLUMNS, ROWS): "avx512_f16f32_gemv_16x1",
+    ("f16f32", 45, 3923, 4, COLUMNS, ROWS): DIRECT or "avx512_f16f32_gemv_16x1",
     ("f16f32", 2, 900, 900, ROWS, ROWS): "avx512_f16f32_gemv_16x1",
-    ("bf16f32", 48, 373, 4, COLUMNS, ROWS): "avx512_bf16f32_gemv_16x1",
+    ("f16f32", 201, 3923, 4, COLUMNS, ROWS): "avx512_f16f32_gemv_16x1",
+    ("bf16f32", 201, 373, 4, COLUMNS, ROWS): "avx512_bf16f32_gemv_16x1",
     ("f32", 4096, 4096, 8, COLUMNS, ROWS): "avx512_f32_outer_14x32",
     ("f32", 3000, 80, 16, COLUMNS, ROWS): "avx512_f32_outer_14x32",
     ("f32", 53, 27, 3, COLUMNS, ROWS): "avx512_f32_outer_8x8",
     ("f16f32", 58, 13, 3, COLUMNS, NEITHER): "avx512_f16f32_outer_8x8",
     ("f16f32", 256, 64, 2, COLUMNS, COLUMNS): "avx512_f16f32_outer_8x8",
-    ("f16f32", 58, 65, 3, COLUMNS, ROWS): "avx512_f16f32_gemv_16x1",
+    ("f16f32", 58, 65, 3, COLUMNS, ROWS): DIRECT or "avx512_f16f32_gemv_16x1",
+    ("f16f32", 58, 64, 3, COLUMNS, ROWS): "avx512_f16f32_outer_8x8",
     ("f32", 257, 20, 3, COLUMNS, ROWS): "avx512_f32_gemv_16x1",
     ("f32", 257, 15, 3, COLUMNS, ROWS): "avx512_f32_gemv_16x1",
     ("f32", 95, 15, 3, COLUMNS, ROWS): "avx512_f32_outer_8x8",
@@ -130,6 +133,9 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f64", 15, 15, 100, ROWS, ROWS): "avx512_f64_outer_14x16" if HALVES else "avx512_f64_outer_6x32",
     ("f64", 15, 16, 100, ROWS, ROWS): "avx512_f64_outer_14x16",
 }
+if not HALVES:
+    CHOSEN[("f16f32", 64, 32, 5, COLUMNS, ROWS)] = DIRECT
+    CHOSEN[("f16f32", 64, 128, 16, COLUMNS, COLUMNS)] = DIRECT
 if not HALVES:
     CHOSEN |= {  # few rows or columns, and both operands have adjacent elements along K
         ("f64", 3, 4, 8, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
@@ -242,7 +248,6 @@ SAME = [  # what the order does not change
     ("f64", 17, 300, 40, ROWS, COLUMNS),
     ("f64", 4, 11, 300, ROWS, COLUMNS),
     ("f32", 3, 7, 300, ROWS, COLUMNS),
-    ("f16f32", 14, 2027, 4, COLUMNS, ROWS),
     ("f16f32", 9, 107, 52, ROWS, COLUMNS),
     ("f16f32", 16, 95, 16, ROWS, COLUMNS),
     ("bf16f32", 6, 300, 9000, ROWS, COLUMNS),  # larger than L2
