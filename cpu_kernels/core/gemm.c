@@ -717,7 +717,7 @@ int pysimd_gemm_divides(double macs) { return macs >= WORTH_TWO_THREADS; }
  * took one, a tenth of them 0.35 to 0.75 times. Of 16 cores of a Xeon eight took 0.6 times as long as one for
  * 128 x 128 x 128, four 0.7 times. With tile registers two threads took 0.8 to 1.4 times as long for work that is
  * estimated at less than 40 microseconds, unless B is transposed while it is packed, of which the estimate knows
- * nothing; eight 0.6 to 1.3 times. */
+ * nothing; eight 0.6 to 1.3 times; and 0.4 to 0.5 times for 1137 x 3 x 502, whose C alone takes longer than that. */
 static int threads_of(const pysimd_kernel *kernel, const pysimd_product *q)
 {
     enum { FEW_THREADS = 3 };
@@ -727,11 +727,12 @@ static int threads_of(const pysimd_kernel *kernel, const pysimd_product *q)
     const int bound = asked < 1 ? 1 : asked > PYSIMD_MAX_THREADS ? PYSIMD_MAX_THREADS : asked;
     const int64_t batch = pysimd_batch_of(q);
     const int some = q->k > longest_block(kernel) || (batch > 1 && pysimd_divides_batch(batch, bound));
-    const int divides = some ? macs >= WORTH_TWO_OF_BLOCKS : pysimd_gemm_divides(macs);
+    const int of_c = kernel->k_tile && q->ns >= WORTH_TWO_OF_TILES_NS; /* whose time is that of writing it */
+    const int divides = of_c || (some ? macs >= WORTH_TWO_OF_BLOCKS : pysimd_gemm_divides(macs));
     const int short_of_tiles = kernel->k_tile && q->cs_b == 1 && asked <= FEW_THREADS; /* B takes little time to pack */
     const int worth_two_ns = short_of_tiles ? WORTH_TWO_OF_TILES_NS : WORTH_TWO_NS;
     if (!divides || (q->ns > 0 && q->ns < worth_two_ns)) return 1;
-    return worth >= bound ? bound : (int)worth;
+    return worth >= bound ? bound : (int)most((int64_t)worth, least(bound, 2));
 }
 
 int pysimd_gemm(const pysimd_kernel *kernel, const pysimd_product *given)
