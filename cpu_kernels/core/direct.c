@@ -90,16 +90,23 @@ static int takes_some_columns(const pysimd_product *p)
 {
     enum { LEAST = 10, MOST = 32, LEAST_ROWS = 8, FEW = 16, TRANSPOSED_ROWS = 300, SHORT = 24, LONG = 128, MANY = 24 };
     if (p->ndim || p->n < LEAST || p->n > MOST || p->m < LEAST_ROWS || p->k > LONG) return 0;
+    if (p->n == FEW + 1 || p->n == FEW + 2) return 0; /* of batches the last columns are dot products: other bits */
     if (p->cs_a == 1) return p->k <= SHORT || p->m <= FEW;
     return p->rs_a == 1 && p->n > FEW && p->m <= TRANSPOSED_ROWS && (p->k <= SHORT || p->n >= MANY);
 }
 
 int pysimd_is_direct_exchanged(const pysimd_kernel *kernel, const pysimd_product *p)
 {
-    if (p->rs_a != 1 || p->cs_a == 1 || p->n > PYSIMD_MOST_DIRECT_COLUMNS) return 0;
-    if ((p->flags & ~PYSIMD_ZERO) != 0 || !function_exchanged(kernel) || pysimd_is_in_halves()) return 0;
-    if (pysimd_is_of_direct_columns(p->m, p->n, p->k)) return 1;
+    if (p->rs_a != 1 || p->cs_a == 1 || p->n > PYSIMD_MOST_DIRECT_COLUMNS || p->flags & ~PYSIMD_ZERO) return 0;
+    if (pysimd_exchanges_columns(kernel, p->m, p->n, p->k)) return 1;
+    if (!function_exchanged(kernel) || pysimd_is_in_halves()) return 0;
     return takes_single_exchanged(p) && pysimd_is_in_part_of_l2(p->m, p->n, p->k);
+}
+
+int pysimd_exchanges_columns(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k)
+{
+    if (!pysimd_is_of_direct_columns(m, n, k) || !function_exchanged(kernel) || pysimd_is_in_halves()) return 0;
+    return pysimd_is_in_part_of_l2(m, n, k);
 }
 
 int pysimd_takes_direct(const pysimd_kernel *kernel, const pysimd_product *p)

@@ -11,6 +11,7 @@
 
 #include "../include/pysimd_api.h"
 #include "cost.h"
+#include "direct.h"
 #include "driver.h"
 #include "gemm.h"
 #include "pack.h"
@@ -156,6 +157,14 @@ static const pysimd_kernel *chosen(const plan *p)
     return looks ? pysimd_choose_ordered(p->types, m, n, k, a, b) : pysimd_of_order(kernel, m, n, k, a, b);
 }
 
+/* Whether alpha and beta are applied while the product is computed. */
+static int scales_in_place(const plan *p, const pysimd_kernel *kernel)
+{
+    const int64_t m = p->a.rows, n = p->b.cols, k = p->a.cols;
+    if (!pysimd_gemm_takes(kernel, m, n, k)) return 0;
+    return pysimd_order_of(&p->a) != PYSIMD_BY_COLUMNS || !pysimd_exchanges_columns(kernel, m, n, k);
+}
+
 static PyArrayObject *new_array(npy_intp *shape, int nd, int type)
 {
     return (PyArrayObject *)PyArray_SimpleNew(nd, shape, type);
@@ -182,7 +191,7 @@ static PyObject *multiply(const request *r)
     const int plain = f->alpha == 1 && (!f->adds || f->beta == 1); /* by the kernel itself */
     if (!r->kernel && plain && !f->adds && !pysimd_is_narrow(&p)) pysimd_merge_rows(&p);
     const pysimd_kernel *kernel = r->kernel ? r->kernel : chosen(&p);
-    const int in_place = !pysimd_is_narrow(&p) && (plain || pysimd_gemm_takes(kernel, p.a.rows, p.b.cols, p.a.cols));
+    const int in_place = !pysimd_is_narrow(&p) && (plain || scales_in_place(&p, kernel));
     const int accumulates = f->adds && in_place;
     const operand target = p.out;
     PyArrayObject *product = result;

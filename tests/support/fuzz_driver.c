@@ -26,6 +26,8 @@ enum { MOST_MACS = 400 * 1000, MOST_ELEMENTS = 1 << 18 };
     {                                                                                                                  \
         (void)kernel, (void)s, (void)cs_b, abort();                                                                    \
     }
+NOT_HERE(avx512_columns_bf16)
+NOT_HERE(avx512_columns_f16)
 NOT_HERE(avx512_direct_bf16)
 NOT_HERE(avx512_direct_f16)
 NOT_HERE(avx512vnni_direct_i8)

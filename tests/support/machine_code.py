@@ -15,6 +15,7 @@ SMALL = {
     "small_bytes_avx512vnni.c": "avx512vnni",
     "small_avx512.c": "avx512",
     "small_avx512vnni.c": "avx512vnni",
+    "columns_avx512.c": "avx512",
     "direct_avx512.c": "avx512",
     "direct_avx512vnni.c": "avx512vnni",
 }
