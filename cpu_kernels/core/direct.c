@@ -85,11 +85,12 @@ static int takes_single_exchanged(const pysimd_product *p)
 /* Whether a single product of not many columns, whose tiles have up to 14 or 16 rows, is computed from rows of A that
  * are widened in L1. By ratios of time, 8 to 2500 rows (Xeon with AMX): an A by rows and K up to 24 0.7 to 1.0 times,
  * of more terms 0.75 to 0.9 with up to 16 rows, 0.9 to 1.2 with more; a transposed A of up to 300 rows 0.8 to 0.95, of
- * 1000 and more 1.0 to 1.2. Batches of 20 took 0.8 to 1.6 times as long. */
+ * 1000 and more 1.0 to 1.2. Batches of 20 took 0.8 to 1.6 times as long. Not measured where AVX-512 is in halves. */
 static int takes_some_columns(const pysimd_product *p)
 {
     enum { LEAST = 10, MOST = 32, LEAST_ROWS = 8, FEW = 16, TRANSPOSED_ROWS = 300, SHORT = 24, LONG = 128, MANY = 24 };
     if (p->ndim || p->n < LEAST || p->n > MOST || p->m < LEAST_ROWS || p->k > LONG) return 0;
+    if (pysimd_is_in_halves()) return 0;
     if (p->n == FEW + 1 || p->n == FEW + 2) return 0; /* of batches the last columns are dot products: other bits */
     if (p->cs_a == 1) return p->k <= SHORT || p->m <= FEW;
     return p->rs_a == 1 && p->n > FEW && p->m <= TRANSPOSED_ROWS && (p->k <= SHORT || p->n >= MANY);
