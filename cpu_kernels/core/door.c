@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "../include/pysimd_api.h"
+#include "caches.h"
 #include "cost.h"
 #include "direct.h"
 #include "driver.h"
@@ -170,50 +171,93 @@ static PyArrayObject *new_array(npy_intp *shape, int nd, int type)
     return (PyArrayObject *)PyArray_SimpleNew(nd, shape, type);
 }
 
-/* The product is computed in the result or, where it is scaled or converted afterwards and C must not be overwritten by
- * then, in an array of its own. */
+/* A new array for the products of a plan, as its `out`; NULL with an exception. */
+static PyArrayObject *new_product(plan *p)
+{
+    npy_intp shape[PYSIMD_MAX_DIMS + 2];
+    for (int d = 0; d < p->batch_dims; d++) shape[d] = (npy_intp)p->batch[d];
+    const int64_t rows = p->a.rows, cols = p->b.cols;
+    shape[p->batch_dims] = (npy_intp)rows, shape[p->batch_dims + 1] = (npy_intp)cols;
+    PyArrayObject *array = new_array(shape, p->batch_dims + 2, pysimd_type_numbers[p->types][2]);
+    if (!array) return NULL;
+    const int size = (int)PyArray_ITEMSIZE(array);
+    p->out = (operand){.array = array, .data = PyArray_BYTES(array), .batch_dims = p->batch_dims, .rows = rows,
+                       .cols = cols, .rs = rows == 1 ? 0 : cols * size, .cs = cols == 1 ? 0 : size, .size = size};
+    return array;
+}
+
+/* Whether C is added after the product, which is then computed by routes that only store. By ratios of time, batches of
+ * 10 to 300 of bytes whose C is in a part of L2 (Xeon with AMX): where the result is not C, 0.5 to 0.7 in the means of
+ * sizes with 2 to 16 columns; of more columns, and where the result is C, so that the product needs an array of its
+ * own, 0.6 to 0.95 with a function for small products, 1.0 to 1.4 without. Floats, which took 0.7 to 1.0 times as long,
+ * would have other bits than a single product. */
+static int adds_afterwards(const request *r, plan *p, const pysimd_kernel *kernel, PyArrayObject *result)
+{
+    enum { SOME_COLUMNS = 16, COLUMNS_OF_C = 32 };
+    const int64_t m = p->a.rows, n = p->b.cols;
+    if (!r->factors.adds || r->kernel || p->a.size > 1 || p->count == 1) return 0;
+    if (n == 1 || n > PYSIMD_SMALL_COLUMNS) return 0;
+    if ((double)p->count * (double)m * (double)n * p->out.size > (double)pysimd_caches().l2 / 4) return 0;
+    const int is_c = pysimd_overlap(result, p->c.array);
+    if (!is_c && n <= SOME_COLUMNS) return 1;
+    if (is_c && n > COLUMNS_OF_C) return 0;
+    pysimd_fill_product(p, kernel, PYSIMD_ZERO, limits.stream_bytes);
+    return pysimd_is_small(kernel, &p->product);
+}
+
+/* The product in `result`, which the plan has as its `out`, or in an array of its own, where it is scaled or converted
+ * afterwards and C must not be overwritten by then. 0: with an exception. */
+static int multiply_into(const request *r, plan *p, PyArrayObject *result)
+{
+    const pysimd_factors *f = &r->factors;
+    const int narrow = pysimd_is_narrow(p), plain = f->alpha == 1 && (!f->adds || f->beta == 1); /* by the kernel */
+    if (!r->kernel && plain && !f->adds && !narrow) pysimd_merge_rows(p);
+    const pysimd_kernel *kernel = r->kernel ? r->kernel : chosen(p);
+    const int in_place = !narrow && (plain ? !adds_afterwards(r, p, kernel, result) : scales_in_place(p, kernel));
+    const int accumulates = f->adds && in_place;
+    const operand target = p->out;
+    PyArrayObject *product = result;
+    const int own = narrow || (!in_place && f->adds && pysimd_overlap(result, p->c.array));
+    if (own && !(product = new_product(p))) return 0;
+    PyArrayObject *copied = accumulates && !pysimd_same_memory(result, p->c.array) ? p->c.array : NULL;
+    const int flags = (accumulates ? 0 : PYSIMD_ZERO) | (in_place && !plain ? PYSIMD_FACTORS : 0);
+    pysimd_fill_product(p, kernel, flags, limits.stream_bytes);
+    p->product.chosen = !r->kernel;
+    p->product.alpha = f->alpha, p->product.beta = f->beta;
+    const pysimd_scaling scaling = in_place ? (pysimd_scaling){0} : scaling_of(r, p, kernel, &p->out, &target);
+    const double ns = estimate(p, kernel);
+    p->product.threads = threads_worth(ns, r->threads);
+    p->product.ns = ns;
+    p->product.woken = r->threads ? 0 : pysimd_threads_for(ns, limits.wake_ns, limits.threads);
+    const int failed = compute(kernel, &p->product, ns, in_place ? NULL : &scaling, result, copied);
+    if (product != result) Py_DECREF(product);
+    return !failed;
+}
+
 static PyObject *multiply(const request *r)
 {
     plan p;
     npy_intp shape[PYSIMD_MAX_DIMS + 2];
     if (!pysimd_read_request(r, &p)) return not_implemented();
     const int nd = pysimd_result_shape(r, &p, shape);
-    if (nd > PYSIMD_MAX_DIMS || (r->out && !pysimd_usable(r, &p, r->out, shape, nd))) return not_implemented();
-    PyArrayObject *result = (PyArrayObject *)r->out;
-    if (result)
+    if (nd > PYSIMD_MAX_DIMS || (r->out && !pysimd_takes_out(r, &p, r->out, shape, nd))) return not_implemented();
+    PyArrayObject *out = (PyArrayObject *)r->out, *result = out;
+    const way_to_out way = out ? pysimd_way_to_out(r, &p) : STORED;
+    if (out && way != COPIED) {
         Py_INCREF(result);
-    else if (!(result = new_array(shape, nd, p.result_type)))
-        return NULL;
-    pysimd_result_operand(r, &p, result, &p.out);
-    if (p.count == 0 || p.a.rows == 0 || p.b.cols == 0) return (PyObject *)result;
-
-    const pysimd_factors *f = &r->factors;
-    const int plain = f->alpha == 1 && (!f->adds || f->beta == 1); /* by the kernel itself */
-    if (!r->kernel && plain && !f->adds && !pysimd_is_narrow(&p)) pysimd_merge_rows(&p);
-    const pysimd_kernel *kernel = r->kernel ? r->kernel : chosen(&p);
-    const int in_place = !pysimd_is_narrow(&p) && (plain || scales_in_place(&p, kernel));
-    const int accumulates = f->adds && in_place;
-    const operand target = p.out;
-    PyArrayObject *product = result;
-    if (pysimd_is_narrow(&p) || (!in_place && f->adds && pysimd_overlap(result, p.c.array))) {
-        if (!(product = new_array(shape, nd, pysimd_type_numbers[p.types][2]))) goto failed;
-        pysimd_result_operand(r, &p, product, &p.out);
+    } else {
+        if (!(result = new_array(shape, nd, p.result_type))) return NULL;
+        pysimd_result_operand(r, &p, result, &p.out);
     }
-    PyArrayObject *copied = accumulates && !pysimd_same_memory(result, p.c.array) ? p.c.array : NULL;
-    const int flags = (accumulates ? 0 : PYSIMD_ZERO) | (in_place && !plain ? PYSIMD_FACTORS : 0);
-    pysimd_fill_product(&p, kernel, flags, limits.stream_bytes);
-    p.product.chosen = !r->kernel;
-    p.product.alpha = f->alpha, p.product.beta = f->beta;
-    const pysimd_scaling scaling = in_place ? (pysimd_scaling){0} : scaling_of(r, &p, kernel, &p.out, &target);
-    const double ns = estimate(&p, kernel);
-    p.product.threads = threads_worth(ns, r->threads);
-    p.product.ns = ns;
-    p.product.woken = r->threads ? 0 : pysimd_threads_for(ns, limits.wake_ns, limits.threads);
-    if (compute(kernel, &p.product, ns, in_place ? NULL : &scaling, result, copied)) goto failed;
-    if (product != result) Py_DECREF(product);
-    return (PyObject *)result;
-failed:
-    if (product && product != result) Py_DECREF(product);
+    const int empty = p.count == 0 || p.a.rows == 0 || p.b.cols == 0;
+    if (way == STORED_TRANSPOSED) pysimd_exchange_plan(r, &p);
+    int done = empty || multiply_into(r, &p, result);
+    if (done && way == COPIED && (done = !PyArray_CopyInto(out, result))) {
+        Py_INCREF(out);
+        Py_DECREF(result);
+        return (PyObject *)out;
+    }
+    if (done) return (PyObject *)result;
     Py_DECREF(result);
     return NULL;
 }
@@ -456,7 +500,8 @@ static PyObject *door_bind(PyObject *self, PyObject *const *args, Py_ssize_t cou
     npy_intp shape[PYSIMD_MAX_DIMS + 2];
     if (!row_of(args[0], &r.kernel) || !r.kernel || !pysimd_read_request(&r, &p)) return not_implemented();
     const int nd = pysimd_result_shape(&r, &p, shape);
-    if (nd > PYSIMD_MAX_DIMS || !pysimd_usable(&r, &p, args[3], shape, nd)) return not_implemented();
+    if (nd > PYSIMD_MAX_DIMS || !pysimd_takes_out(&r, &p, args[3], shape, nd)) return not_implemented();
+    if (pysimd_way_to_out(&r, &p) != STORED) return not_implemented();
     pysimd_fill_product(&p, r.kernel, 0, limits.stream_bytes);
     bound *x = PyObject_GC_New(bound, bound_type);
     if (!x) return NULL;
@@ -496,7 +541,8 @@ static PyObject *door_streams(PyObject *self, PyObject *const *args, Py_ssize_t 
     plan p;
     npy_intp shape[PYSIMD_MAX_DIMS + 2];
     if (!row_of(args[3], &r.kernel) || !pysimd_read_request(&r, &p)) return not_implemented();
-    if (!pysimd_usable(&r, &p, r.out, shape, pysimd_result_shape(&r, &p, shape))) return not_implemented();
+    if (!pysimd_takes_out(&r, &p, r.out, shape, pysimd_result_shape(&r, &p, shape))) return not_implemented();
+    if (pysimd_way_to_out(&r, &p) != STORED) return PyBool_FromLong(0);
     const pysimd_kernel *kernel = r.kernel ? r.kernel : chosen(&p);
     pysimd_fill_product(&p, kernel, PYSIMD_ZERO, limits.stream_bytes);
     return PyBool_FromLong(p.product.flags & PYSIMD_STREAM);

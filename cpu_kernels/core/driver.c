@@ -486,8 +486,7 @@ static row_of_products row_of(const pysimd_product *p, pysimd_sizes size, const 
                              matrices_of(x->c, bs_c, size.c, p->m * p->n)};
 }
 
-/* Whether the row's function for small products computes these. */
-static int has_small(const pysimd_kernel *kernel, const pysimd_product *p)
+int pysimd_is_small(const pysimd_kernel *kernel, const pysimd_product *p)
 {
     const pysimd_call asked = {.m = p->m, .n = p->n, .k = p->k, .rs_a = p->rs_a, .cs_a = p->cs_a, .rs_b = p->rs_b,
                                .rs_c = p->rs_c, .cs_c = p->cs_c, .flags = p->flags};
@@ -501,7 +500,7 @@ static int64_t shares_of(const work *w, int64_t products, int by_columns)
 {
     const pysimd_kernel *kernel = w->kernel;
     const pysimd_product *p = w->product;
-    if (kernel->form != OUTER || w->direct || has_small(kernel, p)) return 0;
+    if (kernel->form != OUTER || w->direct || pysimd_is_small(kernel, p)) return 0;
     const int64_t tiles = quotient(p->m, kernel->mr) * quotient(p->n, kernel->nr + w->more);
     if (tiles == 1 && !by_columns) return 0;
     return (tiles > 1 ? tiles * products : 1) + !pysimd_reads_a(kernel, p->k, p->rs_a, p->cs_a) +
@@ -760,7 +759,7 @@ static int columns_after_vectors(const pysimd_kernel *kernel, const pysimd_produ
     if (columns == 0 || columns > 2 || columns == p->n || p->n > PYSIMD_SMALL_COLUMNS + 2) return 0;
     if (kernel->types == F64 && p->n > COLUMNS_OF_DOUBLE) return 0;
     const int64_t *least = least_k[kernel->types == F64 ? 2 : kernel->panel == WIDE];
-    if (p->k < least[columns] || p->k > MOST_K || has_small(kernel, p)) return 0;
+    if (p->k < least[columns] || p->k > MOST_K || pysimd_is_small(kernel, p)) return 0;
     const pysimd_kernel *before = pysimd_choose((int)kernel->types, p->m, p->n - columns, p->k);
     if (p->cs_a != 1 && !has_registers(before, p->m, columns, lanes)) return 0;
     return before->dots && before->nr >= p->n - columns ? (int)columns : 0; /* one tile has all columns */

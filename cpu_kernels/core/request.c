@@ -196,7 +196,7 @@ void pysimd_result_operand(const request *r, const plan *p, PyArrayObject *array
     if (!column_vector) x->cs = x->cols == 1 ? 0 : strides[d];
 }
 
-int pysimd_usable(const request *r, plan *p, PyObject *given, const npy_intp *shape, int nd)
+int pysimd_takes_out(const request *r, plan *p, PyObject *given, const npy_intp *shape, int nd)
 {
     if (!PyArray_CheckExact(given)) return 0;
     PyArrayObject *out = (PyArrayObject *)given;
@@ -210,9 +210,33 @@ int pysimd_usable(const request *r, plan *p, PyObject *given, const npy_intp *sh
     for (int d = 0; d < nd && !empty; d++)
         if (shape[d] > 1 && (strides[d] == 0 || strides[d] % size)) return 0;
     pysimd_result_operand(r, p, out, &p->out);
-    if (!empty && p->out.cols > 1 && p->out.cs != size) return 0;
-    if (pysimd_overlap(out, p->a.array) || pysimd_overlap(out, p->b.array)) return 0;
-    return !r->c || pysimd_same_memory(out, p->c.array) || !pysimd_overlap(out, p->c.array);
+    return 1;
+}
+
+/* Of what is rounded to 16 bits nothing is stored before all has been read, unless C is read as it is rounded. */
+way_to_out pysimd_way_to_out(const request *r, const plan *p)
+{
+    const operand *out = &p->out;
+    const int narrow = pysimd_is_narrow(p);
+    if (!narrow && (pysimd_overlap(out->array, p->a.array) || pysimd_overlap(out->array, p->b.array))) return COPIED;
+    if (r->c && !pysimd_same_memory(out->array, p->c.array) && pysimd_overlap(out->array, p->c.array)) return COPIED;
+    if (narrow || out->cols <= 1 || out->cs == out->size) return STORED;
+    const int may_exchange = !r->kernel && p->types != U8I8I32; /* there is no int8 x uint8 */
+    return may_exchange && (out->rows <= 1 || out->rs == out->size) ? STORED_TRANSPOSED : COPIED;
+}
+
+static operand transposed(operand x)
+{
+    const operand old = x;
+    x.rows = old.cols, x.rs = old.cs, x.cols = old.rows, x.cs = old.rs;
+    return x;
+}
+
+void pysimd_exchange_plan(const request *r, plan *p)
+{
+    const operand a = p->a;
+    p->a = transposed(p->b), p->b = transposed(a), p->out = transposed(p->out);
+    if (r->c) p->c = transposed(p->c);
 }
 
 pysimd_order pysimd_order_of(const operand *x) { return pysimd_order_by(x->rs, x->cs, x->size); }

@@ -49,9 +49,17 @@ int pysimd_result_shape(const request *r, const plan *p, npy_intp *shape);
 /* The result as an operand: its last dimensions are rows and columns, or what vectors leave of them. */
 void pysimd_result_operand(const request *r, const plan *p, PyArrayObject *array, operand *x);
 
-/* Whether `out` is an array of this shape and dtype that kernels can store into, without overlap with what they
- * read. */
-int pysimd_usable(const request *r, plan *p, PyObject *given, const npy_intp *shape, int nd);
+/* Whether `given` is an array for the result: of this shape and of its dtype, with elements apart that can be written.
+ * It is p->out then. */
+int pysimd_takes_out(const request *r, plan *p, PyObject *given, const npy_intp *shape, int nd);
+
+/* How the result comes to p->out: kernels store it, which they do to adjacent columns; they store C^T = B^T A^T; or it
+ * is copied, as where `out` overlaps what they read. */
+typedef enum { STORED, STORED_TRANSPOSED, COPIED } way_to_out;
+way_to_out pysimd_way_to_out(const request *r, const plan *p);
+
+/* The plan as that of C^T = B^T A^T, or back. */
+void pysimd_exchange_plan(const request *r, plan *p);
 
 /* Turns a batch with one B into one product of all its rows where that is faster: for a plan whose operands and result
  * are known, without C. */

@@ -8,30 +8,49 @@
 #include "narrow.h"
 #include "widen.h"
 
+/* gcc makes vectors of adjacent elements at -O3, clang at -O2. */
+#ifdef __clang__
+#define VECTORIZED
+#else
+#define VECTORIZED __attribute__((optimize("O3")))
+#endif
+
+typedef float unaligned_f32 __attribute__((aligned(1)));
+typedef double unaligned_f64 __attribute__((aligned(1)));
+typedef uint32_t unaligned_u32 __attribute__((aligned(1), may_alias));
+
 typedef void row_fn(int64_t n, pysimd_factors f, const char *x, int64_t step_x, const char *c, int64_t step_c, char *to,
                     int64_t step_to);
 
-/* T: of the elements; U: what they are computed in. */
+/* T: of the elements; U: what they are computed in. A product of 14 x 56 with adjacent elements took a fifth of the
+ * time of that with steps (Xeon). */
 #define ROW(NAME, T, U)                                                                                                \
-    static void NAME(int64_t n, pysimd_factors f, const char *x, int64_t step_x, const char *c, int64_t step_c,       \
-                     char *to, int64_t step_to)                                                                        \
+    VECTORIZED static void NAME##_adjacent(int64_t n, pysimd_factors f, const U *x, const U *c, U *to)                 \
     {                                                                                                                  \
         const U alpha = (U)(T)f.alpha, beta = (U)(T)f.beta;                                                            \
+        if (c && alpha == 1 && beta == 1)                                                                              \
+            for (int64_t i = 0; i < n; i++) to[i] = x[i] + c[i];                                                       \
+        else if (c)                                                                                                    \
+            for (int64_t i = 0; i < n; i++) to[i] = x[i] * alpha + c[i] * beta;                                        \
+        else                                                                                                           \
+            for (int64_t i = 0; i < n; i++) to[i] = x[i] * alpha;                                                      \
+    }                                                                                                                  \
+    static void NAME(int64_t n, pysimd_factors f, const char *x, int64_t step_x, const char *c, int64_t step_c,        \
+                     char *to, int64_t step_to)                                                                        \
+    {                                                                                                                  \
+        enum { EACH = sizeof(T) };                                                                                     \
+        if (step_x == EACH && step_to == EACH && (!c || step_c == EACH)) {                                             \
+            NAME##_adjacent(n, f, (const U *)x, (const U *)c, (U *)to);                                                \
+            return;                                                                                                    \
+        }                                                                                                              \
         for (int64_t i = 0; i < n; i++) {                                                                              \
-            T value, added;                                                                                            \
-            memcpy(&value, x + i * step_x, sizeof value);                                                              \
-            U sum = (U)value * alpha;                                                                                  \
-            if (c) {                                                                                                   \
-                memcpy(&added, c + i * step_c, sizeof added);                                                          \
-                sum += (U)added * beta;                                                                                \
-            }                                                                                                          \
-            value = (T)sum;                                                                                            \
-            memcpy(to + i * step_to, &value, sizeof value);                                                            \
+            const U *value = (const U *)(x + i * step_x), *added = (const U *)(c + i * step_c);                        \
+            NAME##_adjacent(1, f, value, c ? added : NULL, (U *)(to + i * step_to));                                   \
         }                                                                                                              \
     }
-ROW(row_f32, float, float)
-ROW(row_f64, double, double)
-ROW(row_i32, int32_t, uint32_t)
+ROW(row_f32, float, unaligned_f32)
+ROW(row_f64, double, unaligned_f64)
+ROW(row_i32, int32_t, unaligned_u32)
 
 /* --- results of 16 bits --- */
 
@@ -143,32 +162,18 @@ void pysimd_scale(const pysimd_scaling *given)
 typedef void tile_fn(pysimd_factors f, int64_t m, int64_t n, const void *product, int64_t rs_product, void *c,
                      int64_t rs_c);
 
-/* As ROW, with adjacent elements: gcc makes vectors of them at -O3, clang at -O2. */
-#ifdef __clang__
-#define VECTORIZED
-#else
-#define VECTORIZED __attribute__((optimize("O3")))
-#endif
-#define TILE(NAME, T, U)                                                                                               \
-    VECTORIZED static void NAME(pysimd_factors f, int64_t m, int64_t n, const void *product, int64_t rs_product,       \
-                                void *c, int64_t rs_c)                                                                 \
+#define TILE(NAME, ROW_OF, U)                                                                                          \
+    static void NAME(pysimd_factors f, int64_t m, int64_t n, const void *product, int64_t rs_product, void *c,         \
+                     int64_t rs_c)                                                                                     \
     {                                                                                                                  \
-        const U alpha = (U)(T)f.alpha, beta = (U)(T)f.beta;                                                            \
         for (int64_t i = 0; i < m; i++) {                                                                              \
-            const U *from = (const U *)product + i * rs_product;                                                       \
             U *to = (U *)c + i * rs_c;                                                                                 \
-            if (f.adds)                                                                                                \
-                for (int64_t j = 0; j < n; j++) to[j] = from[j] * alpha + to[j] * beta;                                \
-            else                                                                                                       \
-                for (int64_t j = 0; j < n; j++) to[j] = from[j] * alpha;                                               \
+            ROW_OF##_adjacent(n, f, (const U *)product + i * rs_product, f.adds ? to : NULL, to);                      \
         }                                                                                                              \
     }
-typedef float unaligned_f32 __attribute__((aligned(1)));
-typedef double unaligned_f64 __attribute__((aligned(1)));
-typedef uint32_t unaligned_u32 __attribute__((aligned(1), may_alias));
-TILE(tile_f32, float, unaligned_f32)
-TILE(tile_f64, double, unaligned_f64)
-TILE(tile_i32, int32_t, unaligned_u32)
+TILE(tile_f32, row_f32, unaligned_f32)
+TILE(tile_f64, row_f64, unaligned_f64)
+TILE(tile_i32, row_i32, unaligned_u32)
 
 static void tile_f16(pysimd_factors f, int64_t m, int64_t n, const void *product, int64_t rs_product, void *c,
                      int64_t rs_c)
