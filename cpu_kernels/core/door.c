@@ -290,23 +290,52 @@ static PyObject *multiply_tensors(const request *r)
     return result;
 }
 
-static PyObject *product_of(const request *r) { return pysimd_is_tensor(r->a) ? multiply_tensors(r) : multiply(r); }
+/* A copy in C order, in place of an array with fractional strides; 0 without memory. */
+static int made_whole(PyObject **x, PyObject **copy)
+{
+    if (!*x || !pysimd_is_array(*x) || !pysimd_has_fractional_strides(*x)) return 1;
+    PyArrayObject *array = (PyArrayObject *)*x;
+    if (!PyArray_ISNOTSWAPPED(array)) return 1; /* Python refuses it */
+    *x = *copy = (PyObject *)new_array(PyArray_DIMS(array), PyArray_NDIM(array), PyArray_TYPE(array));
+    return *copy && !PyArray_CopyInto((PyArrayObject *)*copy, array);
+}
+
+/* multiply, of copies where strides are fractional. */
+static PyObject *multiply_arrays(const request *r)
+{
+    PyObject *result = multiply(r);
+    if (result != Py_NotImplemented) return result;
+    request of_copies = *r;
+    PyObject *copies[3] = {NULL};
+    const int made = made_whole(&of_copies.a, &copies[0]) && made_whole(&of_copies.b, &copies[1]) &&
+                     made_whole(&of_copies.c, &copies[2]);
+    if (!made || copies[0] || copies[1] || copies[2]) {
+        Py_DECREF(result);
+        result = made ? multiply(&of_copies) : NULL;
+    }
+    for (int i = 0; i < 3; i++) Py_XDECREF(copies[i]);
+    return result;
+}
+
+static PyObject *product_of(const request *r)
+{
+    return pysimd_is_tensor(r->a) ? multiply_tensors(r) : multiply_arrays(r);
+}
 
 /* --- the functions of the module --- */
 
 static const pysimd_factors PLAIN_PRODUCT = {.alpha = 1};
 
-/* 1 for None or a positive Python int, 0 for anything else. */
+/* 1 for None or a positive integer of Python or NumPy, 0 for anything else. */
 static int threads_of(PyObject *given, int *threads)
 {
     *threads = 0;
     if (given == Py_None) return 1;
-    if (!PyLong_CheckExact(given)) return 0;
-    int overflow;
-    const long value = PyLong_AsLongAndOverflow(given, &overflow);
-    if (value < 1 && !overflow) return 0;
-    *threads = overflow || value > 1 << 16 ? 1 << 16 : (int)value; /* the driver has a lower limit */
-    return overflow >= 0;
+    if (!PyLong_Check(given) && !PyArray_IsScalar(given, Integer)) return 0;
+    const Py_ssize_t value = PyNumber_AsSsize_t(given, NULL); /* clipped */
+    if (value == -1 && PyErr_Occurred()) PyErr_Clear();
+    *threads = value > 1 << 16 ? 1 << 16 : (int)value; /* the driver has a lower limit */
+    return value >= 1;
 }
 
 static PyObject *door_matmul(PyObject *self, PyObject *const *args, Py_ssize_t count)
@@ -360,15 +389,13 @@ static PyObject *door_operator(PyObject *self, PyObject *args)
     return PyCFunction_NewEx(&operator_definition, args, NULL);
 }
 
-/* A factor: any Python float or int. */
+/* A factor: any float or integer of Python or NumPy. */
 static int factor_of(PyObject *given, double *value)
 {
-    if (PyFloat_CheckExact(given)) {
-        *value = PyFloat_AsDouble(given);
-        return 1;
-    }
-    if (!PyLong_CheckExact(given)) return 0;
-    *value = PyLong_AsDouble(given);
+    const int real = PyFloat_Check(given) || PyLong_Check(given) || PyArray_IsScalar(given, Floating) ||
+                     PyArray_IsScalar(given, Integer);
+    if (!real) return 0;
+    *value = PyFloat_AsDouble(given);
     if (*value == -1 && PyErr_Occurred()) {
         PyErr_Clear();
         return 0;
@@ -376,11 +403,12 @@ static int factor_of(PyObject *given, double *value)
     return 1;
 }
 
-/* 1 for True (transposed) and False, 0 for anything else. */
+/* 1 for True (transposed) and False, of Python or NumPy, 0 for anything else. */
 static int kind_of(PyObject *given, shape_kind *kind)
 {
-    *kind = given == Py_True ? TRANSPOSED : MATRIX;
-    return PyBool_Check(given);
+    const int is_bool = PyBool_Check(given) || PyArray_IsScalar(given, Bool);
+    *kind = is_bool && PyObject_IsTrue(given) ? TRANSPOSED : MATRIX;
+    return is_bool;
 }
 
 static PyObject *door_gemm(PyObject *self, PyObject *const *args, Py_ssize_t count)
@@ -404,7 +432,7 @@ static PyObject *door_call(PyObject *self, PyObject *const *args, Py_ssize_t cou
                  .out = args[4] == Py_None ? NULL : args[4], .tile = 1};
     r.factors = (pysimd_factors){.alpha = 1, .beta = 1, .adds = r.c != NULL};
     if (!row_of(args[0], &r.kernel) || !r.kernel) return not_implemented();
-    return multiply(&r);
+    return multiply_arrays(&r);
 }
 
 /* --- bound calls --- */
@@ -551,8 +579,9 @@ static PyObject *door_streams(PyObject *self, PyObject *const *args, Py_ssize_t 
 static PyObject *door_start(PyObject *self, PyObject *args)
 {
     (void)self;
-    PyObject *table, *dtypes;
-    if (!PyArg_ParseTuple(args, "O!O!", &PyDict_Type, &table, &PyTuple_Type, &dtypes)) return NULL;
+    PyObject *table, *dtypes, *masked;
+    if (!PyArg_ParseTuple(args, "O!O!O!", &PyDict_Type, &table, &PyTuple_Type, &dtypes, &PyType_Type, &masked))
+        return NULL;
     for (int types = 0; types < TYPES; types++)
         for (int i = 0; i < 3; i++) pysimd_type_numbers[types][i] = -1;
     for (Py_ssize_t i = 0; i < PyTuple_Size(dtypes); i++) {
@@ -560,10 +589,10 @@ static PyObject *door_start(PyObject *self, PyObject *args)
         if (!PyArg_ParseTuple(PyTuple_GetItem(dtypes, i), "iiii", &types, &a, &b, &c)) return NULL;
         pysimd_type_numbers[types][0] = a, pysimd_type_numbers[types][1] = b, pysimd_type_numbers[types][2] = c;
     }
-    Py_INCREF(table);
-    PyObject *old = kernels;
-    kernels = table;
-    Py_XDECREF(old);
+    Py_INCREF(table), Py_INCREF(masked);
+    PyObject *old = kernels, *old_masked = (PyObject *)pysimd_masked_array;
+    kernels = table, pysimd_masked_array = (PyTypeObject *)masked;
+    Py_XDECREF(old), Py_XDECREF(old_masked);
     Py_RETURN_NONE;
 }
 
@@ -607,7 +636,7 @@ static PyMethodDef functions[] = {
     {"bind", (PyCFunction)(void *)door_bind, METH_FASTCALL, "bind(kernel, a, b, c, operands)"},
     {"threads", door_threads, METH_VARARGS, "threads(kernel, m, n, k, batch)"},
     {"streams", (PyCFunction)(void *)door_streams, METH_FASTCALL, "streams(a, b, out, kernel)"},
-    {"start", door_start, METH_VARARGS, "start(kernels, dtypes)"},
+    {"start", door_start, METH_VARARGS, "start(kernels, dtypes, masked_array)"},
     {"set_limits", door_set_limits, METH_VARARGS,
      "set_limits(threads, thread_ns, wake_ns, given_ns, gil_ns, stream_bytes)"},
     {"take_tensors", door_take_tensors, METH_VARARGS, "take_tensors(types, exchange_api, forward_mode)"},

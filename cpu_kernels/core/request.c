@@ -6,12 +6,33 @@
 #include "driver.h"
 
 int pysimd_type_numbers[TYPES][3];
+PyTypeObject *pysimd_masked_array;
 
 /* --- operands --- */
 
+int pysimd_is_array(PyObject *x)
+{
+    if (PyArray_CheckExact(x)) return 1;
+    return PyArray_Check(x) && pysimd_masked_array && !PyObject_TypeCheck(x, pysimd_masked_array);
+}
+
+static int is_fractional(PyArrayObject *array)
+{
+    const npy_intp size = PyArray_ITEMSIZE(array);
+    for (int d = 0; d < PyArray_NDIM(array); d++)
+        if (PyArray_STRIDE(array, d) % size && PyArray_DIM(array, d) > 1) return 1;
+    return 0;
+}
+
+int pysimd_has_fractional_strides(PyObject *x)
+{
+    PyArrayObject *array = (PyArrayObject *)x;
+    return PyArray_ITEMSIZE(array) > 0 && is_fractional(array);
+}
+
 static int read_operand(operand *x, PyObject *given, shape_kind kind)
 {
-    if (!PyArray_CheckExact(given)) return 0;
+    if (!pysimd_is_array(given)) return 0;
     PyArrayObject *array = (PyArrayObject *)given;
     const int nd = PyArray_NDIM(array);
     const npy_intp *shape = PyArray_DIMS(array), *strides = PyArray_STRIDES(array);
@@ -30,9 +51,7 @@ static int read_operand(operand *x, PyObject *given, shape_kind kind)
     }
     if (x->rows == 1) x->rs = 0;
     if (x->cols == 1) x->cs = 0;
-    for (int d = 0; d < nd; d++)
-        if (strides[d] % x->size && shape[d] > 1) return 0;
-    return 1;
+    return !is_fractional(array);
 }
 
 static int type_number(const operand *x) { return PyArray_TYPE(x->array); }
@@ -95,7 +114,7 @@ static int find_types(const request *r, plan *p)
 static int find_result_type(const request *r, const plan *p)
 {
     const int bits = p->types == F16F32 || p->types == BF16F32, own = type_number(&p->a);
-    const int by_out = r->out && !r->tile && PyArray_CheckExact(r->out) &&
+    const int by_out = r->out && !r->tile && pysimd_is_array(r->out) &&
                        PyArray_TYPE((PyArrayObject *)r->out) == own;
     return bits && (r->narrow || by_out) ? own : pysimd_type_numbers[p->types][2];
 }
@@ -198,19 +217,22 @@ void pysimd_result_operand(const request *r, const plan *p, PyArrayObject *array
 
 int pysimd_takes_out(const request *r, plan *p, PyObject *given, const npy_intp *shape, int nd)
 {
-    if (!PyArray_CheckExact(given)) return 0;
+    if (!pysimd_is_array(given)) return 0;
     PyArrayObject *out = (PyArrayObject *)given;
     if (PyArray_NDIM(out) != nd || PyArray_TYPE(out) != p->result_type || !PyArray_ISNOTSWAPPED(out)) return 0;
     if ((PyArray_FLAGS(out) & (NPY_ARRAY_WRITEABLE | NPY_ARRAY_WRITEBACKIFCOPY)) != NPY_ARRAY_WRITEABLE) return 0;
-    const npy_intp *strides = PyArray_STRIDES(out);
-    const int size = (int)PyArray_ITEMSIZE(out);
     for (int d = 0; d < nd; d++)
         if (PyArray_DIM(out, d) != shape[d]) return 0;
-    const int empty = PyArray_SIZE(out) == 0; /* its strides are arbitrary */
-    for (int d = 0; d < nd && !empty; d++)
-        if (shape[d] > 1 && (strides[d] == 0 || strides[d] % size)) return 0;
     pysimd_result_operand(r, p, out, &p->out);
     return 1;
+}
+
+/* Whether an element is at two indices. */
+static int repeats(PyArrayObject *array)
+{
+    for (int d = 0; d < PyArray_NDIM(array); d++)
+        if (PyArray_STRIDE(array, d) == 0 && PyArray_DIM(array, d) > 1) return 1;
+    return 0;
 }
 
 /* Of what is rounded to 16 bits nothing is stored before all has been read, unless C is read as it is rounded. */
@@ -218,6 +240,8 @@ way_to_out pysimd_way_to_out(const request *r, const plan *p)
 {
     const operand *out = &p->out;
     const int narrow = pysimd_is_narrow(p);
+    if (PyArray_SIZE(out->array) == 0) return STORED; /* its strides are arbitrary */
+    if (is_fractional(out->array) || repeats(out->array)) return COPIED;
     if (!narrow && (pysimd_overlap(out->array, p->a.array) || pysimd_overlap(out->array, p->b.array))) return COPIED;
     if (r->c && !pysimd_same_memory(out->array, p->c.array) && pysimd_overlap(out->array, p->c.array)) return COPIED;
     if (narrow || out->cols <= 1 || out->cs == out->size) return STORED;

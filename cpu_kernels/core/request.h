@@ -10,6 +10,14 @@
 /* NumPy's type numbers of A, B and C; -1: not offered by dtype. */
 extern int pysimd_type_numbers[TYPES][3];
 
+/* The type of NumPy's masked arrays, which are no operands: kernels ignore masks. Other subclasses are read as plain
+ * arrays. */
+extern PyTypeObject *pysimd_masked_array;
+int pysimd_is_array(PyObject *x);
+
+/* Whether an array has a stride that is no multiple of its elements' size, such as a field of packed records. */
+int pysimd_has_fractional_strides(PyObject *array);
+
 /* One matrix operand of a product. Strides are bytes; a dimension of length 1 has stride 0. */
 typedef struct {
     PyArrayObject *array;

@@ -247,3 +247,61 @@ def test_the_collector_may_run_while_a_bound_call_is_freed(rng):
         del a
         run()
         del run
+
+
+# --- what the door takes itself ---
+
+
+class Mine(np.ndarray):
+    """A subclass of an array."""
+
+
+@pytest.mark.parametrize("of_x", [layouts.fractional_strides, layouts.read_only, layouts.misaligned, layouts.sliced])
+@pytest.mark.parametrize("subclass", [np.ndarray, np.memmap, np.matrix, Mine])
+def test_arrays_of_any_kind_are_not_passed_to_python(of_x, subclass, rng):
+    a, b, c = small(rng, 5, 7), small(rng, 7, 6), small(rng, 5, 6)
+    x, y, z = (of_x(v).view(subclass) for v in (a, b, c))
+    for result, added in (
+        (CPU.door.matmul(x, y, None, None, None), None),
+        (CPU.door.gemm(x, y, z, 1, 1, False, False, None, None, None), c),
+    ):
+        assert type(result) is np.ndarray
+        check(result, "f32", a, b, added)
+    out = np.zeros((5, 6), F32).view(subclass)
+    assert CPU.door.matmul(x, y, out, None, None) is out
+    check(np.asarray(out), "f32", a, b)
+
+
+def test_masked_arrays_are_python_s(rng):
+    a = np.ma.masked_array(small(rng, 3, 3), mask=np.eye(3))
+    plain = np.asarray(a)
+    for given in ((a, plain, None), (plain, a, None), (plain, plain, a)):
+        assert CPU.door.matmul(*given, None, None) is NotImplemented
+
+
+@pytest.mark.parametrize("scalar", [int, float, np.float16, np.float32, np.float64, np.longdouble, np.int8, np.int64])
+def test_factors_of_any_kind(scalar, rng):
+    a, b, c = small(rng, 5, 7), small(rng, 7, 6), small(rng, 5, 6)
+    found = CPU.door.gemm(a, b, c, scalar(2), scalar(-3), np.bool_(False), False, None, None, np.int64(2))
+    assert found.tobytes() == pysimd.gemm(a, b, c, alpha=2, beta=-3).tobytes()
+
+
+@pytest.mark.parametrize("given", [2j, "2", np.complex64(2), np.float32([2, 3]), None, [2]])
+def test_no_factors(given, rng):
+    a = small(rng, 4, 4)
+    assert CPU.door.gemm(a, a, a, given, 1, False, False, None, None, None) is NotImplemented
+    assert CPU.door.gemm(a, a, a, 1, given, False, False, None, None, None) is NotImplemented
+
+
+@pytest.mark.parametrize("given", [0, -1, -(1 << 80), 1.0, np.float32(2), "2", np.int8(-3)])
+def test_no_number_of_threads(given, rng):
+    a = small(rng, 4, 4)
+    assert CPU.door.matmul(a, a, None, None, given) is NotImplemented
+    with pytest.raises(pysimd.OptionError):
+        pysimd.matmul(a, a, threads=given)
+
+
+@pytest.mark.parametrize("given", [True, 1, np.uint8(3), np.int64(2), 1 << 80])
+def test_numbers_of_threads(given, rng):
+    a = small(rng, 40, 40)
+    assert CPU.door.matmul(a, a, None, None, given).tobytes() == pysimd.matmul(a, a).tobytes()

@@ -15,7 +15,14 @@ from pysimd.backends.cpu.implementation import CPU
 
 TYPES = [t for t in CPU.offered if dtypes.dtype_of(dtypes.FAMILIES[t].a).name != "uint16"]
 SHAPES = few([(1, 3, 5), (5, 3, 1), (1, 1, 1), (4, 4, 4), (17, 9, 33), (33, 33, 17), (2, 100, 3), (64, 70, 65)], 4)
-LAYOUTS = (layouts.transposed, layouts.fortran, layouts.sliced, layouts.padded_rows, layouts.negative)
+LAYOUTS = (
+    layouts.transposed,
+    layouts.fortran,
+    layouts.sliced,
+    layouts.padded_rows,
+    layouts.negative,
+    layouts.fractional_strides,
+)
 
 
 def gaps(out):

@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 
+import numpy as np
+
 from pysimd import _cpu, dtypes
 from pysimd.backends.cpu import dispatch, table
 from pysimd.microkernel import MicroKernel
@@ -16,13 +18,13 @@ from pysimd.once import once
 
 @once
 def door(kernels: tuple[MicroKernel, ...]):
-    """The module, initialised with the kernels that can run here, NumPy's dtypes and the limits of this process."""
+    """The module, initialised with the kernels that can run here, NumPy's types and the limits of this process."""
     loader = ExtensionFileLoader("pysimd._door", _cpu.__file__)
     module = module_from_spec(spec_from_file_location("pysimd._door", _cpu.__file__, loader=loader))
     loader.exec_module(module)
     rows = {kernel: i for i, kernel in enumerate(kernels) if kernel.available}
     rows |= {kernel.name: i for kernel, i in rows.items()}
-    module.start(rows, _type_numbers())
+    module.start(rows, _type_numbers(), np.ma.MaskedArray)
     module.set_limits(*dispatch.limits())
     return module
 
