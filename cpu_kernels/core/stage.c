@@ -37,6 +37,13 @@ void pysimd_make_dense(const pysimd_operand *x, int size, char *to)
         pysimd_copy_matrix(x->count * x->rows, x->cols, size, x->from, x->rs, x->cs, to, x->cols);
         return;
     }
+    if (x->bs == 1 && x->count > 1) { /* the elements of all products at one place are adjacent: a transposition */
+        const int merged = x->rs == x->cols * x->cs;
+        const int64_t rows = merged ? 1 : x->rows, cols = merged ? each : x->cols;
+        for (int64_t i = 0; i < rows; i++)
+            pysimd_copy_matrix(x->count, cols, size, x->from + i * x->rs * size, 1, x->cs, to + i * cols * size, each);
+        return;
+    }
     for (int64_t q = 0; q < x->count; q++)
         pysimd_copy_matrix(x->rows, x->cols, size, x->from + q * x->bs * size, x->rs, x->cs, to + q * each * size,
                            x->cols);
@@ -90,6 +97,10 @@ pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *
         for (int64_t q = 0; q < a->count; q++)
             pysimd_pack_columns_of_a(kernel, m, k, a->from + q * a->bs * size, a->cs, to + q * shape.bytes);
         return (pysimd_staged){to, bs, group, m * group};
+    }
+    if (kernel->panel == PLAIN && group == 1) {
+        pysimd_make_dense(a, size, to);
+        return (pysimd_staged){to, each, k, 1};
     }
     if (is_dense(a)) { /* the rows of all products */
         pysimd_pack_a(kernel, a->count * m, k, a->from, k, 1, to);

@@ -158,6 +158,7 @@ def matmul(types: str) -> None:
     vectors(types)
     views(types)
     every_other_element(types)
+    other_orders(types)
     for (m, k, n), place, threads in itertools.product(LARGE, PLACES, (1, 3)):
         say(types, f"m = {m}, n = {n}, K = {k}", place, f"threads = {threads}")
         one_matmul(types, (), m, k, n, place, threads=threads)
@@ -190,6 +191,36 @@ def one_stored(types: str, m: int, k: int, n: int, place: str, *, by_columns: bo
     pysimd.matmul(a, b, out=out)
     check(out, types, plain_a, plain_b)
     assert MEMORY[2].untouched_around(out), "bytes around out were written"
+
+
+def batch_last(x: np.ndarray, place: str, memory: GuardedMemory) -> np.ndarray:
+    """``x`` with the elements of all products at one place adjacent."""
+    return np.moveaxis(getattr(memory, place)(np.ascontiguousarray(np.moveaxis(x, 0, -1))), -1, 0)
+
+
+def rows_backwards(x: np.ndarray, place: str, memory: GuardedMemory) -> np.ndarray:
+    """``x`` with rows that run backwards."""
+    return np.flip(getattr(memory, place)(np.ascontiguousarray(np.flip(x, -1))), -1)
+
+
+def other_orders(types: str) -> None:
+    """Operands that are made dense before: in registers, of which the last of a row overlaps the one before it."""
+    family = dtypes.FAMILIES[types]
+    kinds = [dtypes.dtype_of(name) for name in (family.a, family.b, family.c)]
+    sizes = (1, 2, 3, 4, 5, 8, 9, 17)
+    for batch, k, place, order in itertools.product((2, 9, 33), sizes, PLACES, (batch_last, rows_backwards)):
+        for m, n in ((1, 1), (5, 1), (1, 6), (17, 1), (3, 4), (9, 18), (8, 33)):
+            say(types, f"{batch} products, m = {m}, n = {n}, K = {k}", order.__name__, place)
+            rng = np.random.default_rng((batch, m, k, n))
+            plain_a, plain_b = (
+                random_operand(rng, kinds[0], (batch, m, k)),
+                random_operand(rng, kinds[1], (batch, k, n)),
+            )
+            a, b = order(plain_a, place, MEMORY[0]), order(plain_b, place, MEMORY[1])
+            out = getattr(MEMORY[2], place)(np.zeros((batch, m, n), kinds[2]))
+            pysimd.matmul(a, b, out=out)
+            check(out, types, plain_a, plain_b)
+            assert MEMORY[2].untouched_around(out), "bytes around out were written"
 
 
 def part_of_rows(memory: GuardedMemory, place: str, x: np.ndarray, more: int) -> tuple[np.ndarray, np.ndarray]:
