@@ -292,9 +292,9 @@ def case_of(row: dict) -> Case:
     return Case(*(row[field.name] for field in fields(Case)))
 
 
-def settled(rows: list[dict], measure: Callable[[Case], dict]) -> list[dict]:
-    """The rows. One in which pysimd is slower is measured AGAIN times more and becomes that of the median ratio, with
-    all ``ratios``."""
+def settled(rows: list[dict], measure: Callable, case_of: Callable = case_of) -> list[dict]:
+    """The rows, of cases that ``case_of`` finds. One in which pysimd is slower is measured AGAIN times more and becomes
+    that of the median ratio, with all ``ratios``."""
     found = []
     for row in rows:
         if row["ratio"] < 1 and "ratios" not in row:

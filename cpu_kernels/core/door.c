@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "../include/pysimd_api.h"
+#include "blocks.h"
 #include "caches.h"
 #include "cost.h"
 #include "direct.h"
@@ -186,21 +187,21 @@ static PyArrayObject *new_product(plan *p)
     return array;
 }
 
-/* Whether C is added after the product, which is then computed by routes that only store. By ratios of time, batches of
- * 10 to 300 of bytes whose C is in a part of L2 (Xeon with AMX): where the result is not C, 0.5 to 0.7 in the means of
- * sizes with 2 to 16 columns; of more columns, and where the result is C, so that the product needs an array of its
- * own, 0.6 to 0.95 with a function for small products, 1.0 to 1.4 without. Floats, which took 0.7 to 1.0 times as long,
- * would have other bits than a single product. */
+/* Whether C is added after the product, which is then computed by routes that only store; the bits are those of kernels,
+ * which add C at the end of a block of K. By ratios of time, batches of 10 to 300 whose C is in a part of L2 (Xeon with
+ * AMX): where the result is not C, 0.5 to 0.9 in the means of types with 2 to 16 columns, of double with up to 8; of more
+ * columns, and where the result is C, so that the product needs an array of its own, with a function for small products,
+ * bytes 0.6 to 0.95, 16 bits 0.9 to 1.0, floats 1.0 to 1.05. Others took 1.0 to 1.4 times as long. */
 static int adds_afterwards(const request *r, plan *p, const pysimd_kernel *kernel, PyArrayObject *result)
 {
-    enum { SOME_COLUMNS = 16, COLUMNS_OF_C = 32 };
-    const int64_t m = p->a.rows, n = p->b.cols;
-    if (!r->factors.adds || r->kernel || p->a.size > 1 || p->count == 1) return 0;
-    if (n == 1 || n > PYSIMD_SMALL_COLUMNS) return 0;
+    enum { COLUMN_BYTES = 64, COLUMNS_OF_C = 32 };
+    const int64_t m = p->a.rows, n = p->b.cols, k = p->a.cols;
+    if (!r->factors.adds || r->kernel || p->count == 1 || n == 1 || n > PYSIMD_SMALL_COLUMNS) return 0;
     if ((double)p->count * (double)m * (double)n * p->out.size > (double)pysimd_caches().l2 / 4) return 0;
+    if (k > pysimd_longest_block(kernel, pysimd_element_sizes[kernel->types])) return 0;
     const int is_c = pysimd_overlap(result, p->c.array);
-    if (!is_c && n <= SOME_COLUMNS) return 1;
-    if (is_c && n > COLUMNS_OF_C) return 0;
+    if (!is_c && n * p->out.size <= COLUMN_BYTES) return 1;
+    if (is_c && (n > COLUMNS_OF_C || p->a.size > 2)) return 0;
     pysimd_fill_product(p, kernel, PYSIMD_ZERO, limits.stream_bytes);
     return pysimd_is_small(kernel, &p->product);
 }
@@ -234,6 +235,27 @@ static int multiply_into(const request *r, plan *p, PyArrayObject *result)
     return !failed;
 }
 
+/* The product in an array of its own, which is then copied into p->out. */
+static PyObject *multiply_apart(const request *r, plan *p, npy_intp *shape, int nd)
+{
+    const operand target = p->out;
+    const request copy = {.factors = {.alpha = 1}};
+    PyArrayObject *result = new_array(shape, nd, p->result_type);
+    if (!result) return NULL;
+    pysimd_result_operand(r, p, result, &p->out);
+    const int narrow = pysimd_is_narrow(p);
+    const pysimd_scaling copied = narrow ? (pysimd_scaling){0} : scaling_of(&copy, p, NULL, &p->out, &target);
+    int done = multiply_into(r, p, result);
+    if (done && narrow)
+        done = !PyArray_CopyInto(target.array, result);
+    else if (done)
+        pysimd_scale(&copied);
+    Py_DECREF(result);
+    if (!done) return NULL;
+    Py_INCREF(target.array);
+    return (PyObject *)target.array;
+}
+
 static PyObject *multiply(const request *r)
 {
     plan p;
@@ -241,23 +263,18 @@ static PyObject *multiply(const request *r)
     if (!pysimd_read_request(r, &p)) return not_implemented();
     const int nd = pysimd_result_shape(r, &p, shape);
     if (nd > PYSIMD_MAX_DIMS || (r->out && !pysimd_takes_out(r, &p, r->out, shape, nd))) return not_implemented();
-    PyArrayObject *out = (PyArrayObject *)r->out, *result = out;
-    const way_to_out way = out ? pysimd_way_to_out(r, &p) : STORED;
-    if (out && way != COPIED) {
-        Py_INCREF(result);
-    } else {
-        if (!(result = new_array(shape, nd, p.result_type))) return NULL;
-        pysimd_result_operand(r, &p, result, &p.out);
-    }
     const int empty = p.count == 0 || p.a.rows == 0 || p.b.cols == 0;
+    const way_to_out way = r->out && !empty ? pysimd_way_to_out(r, &p) : STORED;
+    if (way == COPIED) return multiply_apart(r, &p, shape, nd);
+    PyArrayObject *result = (PyArrayObject *)r->out;
+    if (result)
+        Py_INCREF(result);
+    else if (!(result = new_array(shape, nd, p.result_type)))
+        return NULL;
+    else
+        pysimd_result_operand(r, &p, result, &p.out);
     if (way == STORED_TRANSPOSED) pysimd_exchange_plan(r, &p);
-    int done = empty || multiply_into(r, &p, result);
-    if (done && way == COPIED && (done = !PyArray_CopyInto(out, result))) {
-        Py_INCREF(out);
-        Py_DECREF(result);
-        return (PyObject *)out;
-    }
-    if (done) return (PyObject *)result;
+    if (empty || multiply_into(r, &p, result)) return (PyObject *)result;
     Py_DECREF(result);
     return NULL;
 }

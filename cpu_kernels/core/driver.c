@@ -243,9 +243,9 @@ static int widens_by_avx512(const pysimd_kernel *kernel)
 }
 
 /* Whether rows of a few narrow values, at a distance, are made dense for a GEMV kernel, which then takes those of a
- * register together (gemv.h, by_short_rows). Batches of 100 with K from 1 to 3 took 0.35 to 0.75 times as long, bytes with
- * K up to 8 0.35 to 0.9; 16 bits with K = 8, and with K = 4 and several columns, 1.2 to 1.6, floats 1.1 to 1.5 times (Xeon
- * with AMX). */
+ * register together (gemv.h, by_short_rows). Batches of 100 with K from 1 to 3 took 0.35 to 0.75 times as long, bytes
+ * with K up to 8 0.35 to 0.9; 16 bits with K = 8, and with K = 4 and several columns, 1.2 to 1.6, floats 1.1 to 1.5
+ * times (Xeon with AMX). */
 static int copies_short_rows(const work *w)
 {
     enum { FEW_BYTES = 8, FEW_BYTES_OF_SOME = 6, ROWS = 4, ROWS_OF_ONE = 128, MOST_ROWS = 1 << 11 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "narrow.h"
+#include "pack.h"
 #include "widen.h"
 
 /* gcc makes vectors of adjacent elements at -O3, clang at -O2. */
@@ -43,10 +44,12 @@ typedef void row_fn(int64_t n, pysimd_factors f, const char *x, int64_t step_x, 
             NAME##_adjacent(n, f, (const U *)x, (const U *)c, (U *)to);                                                \
             return;                                                                                                    \
         }                                                                                                              \
-        for (int64_t i = 0; i < n; i++) {                                                                              \
-            const U *value = (const U *)(x + i * step_x), *added = (const U *)(c + i * step_c);                        \
-            NAME##_adjacent(1, f, value, c ? added : NULL, (U *)(to + i * step_to));                                   \
-        }                                                                                                              \
+        const U alpha = (U)(T)f.alpha, beta = (U)(T)f.beta;                                                            \
+        if (c)                                                                                                         \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                *(U *)(to + i * step_to) = *(const U *)(x + i * step_x) * alpha + *(const U *)(c + i * step_c) * beta; \
+        else                                                                                                           \
+            for (int64_t i = 0; i < n; i++) *(U *)(to + i * step_to) = *(const U *)(x + i * step_x) * alpha;           \
     }
 ROW(row_f32, float, unaligned_f32)
 ROW(row_f64, double, unaligned_f64)
@@ -108,6 +111,37 @@ static void narrow_row(const pysimd_scaling *s, int64_t n, const char *x, int64_
 
 /* --- whole arrays --- */
 
+/* A product that is only stored elsewhere, into a target with adjacent rows: transposed matrix by matrix. 24 products of
+ * 6 x 137 took 16 microseconds element by element (Xeon). */
+static int stores_columns(const pysimd_scaling *s)
+{
+    const int row = s->ndim - 2, column = s->ndim - 1, size = pysimd_element_sizes[s->types].c;
+    if (s->narrow || s->c || s->factors.alpha != 1 || s->target_strides[row] != size) return 0;
+    if (s->target_strides[column] <= 0 || s->target_strides[column] % size) return 0;
+    return s->product_strides[column] == size && s->product_strides[row] % size == 0;
+}
+
+static void store_columns(const pysimd_scaling *s)
+{
+    const int row = s->ndim - 2, column = s->ndim - 1, size = pysimd_element_sizes[s->types].c;
+    const int64_t m = s->shape[row], n = s->shape[column];
+    int64_t index[PYSIMD_MAX_DIMS + 2] = {0};
+    const char *product = s->product;
+    char *target = s->target;
+    for (;;) {
+        pysimd_copy_matrix(n, m, size, product, 1, s->product_strides[row] / size, target,
+                           s->target_strides[column] / size);
+        int d = row - 1;
+        for (; d >= 0; d--) { /* the next matrix */
+            product += s->product_strides[d], target += s->target_strides[d];
+            if (++index[d] < s->shape[d]) break;
+            product -= s->shape[d] * s->product_strides[d], target -= s->shape[d] * s->target_strides[d];
+            index[d] = 0;
+        }
+        if (d < 0) return;
+    }
+}
+
 /* Dimensions of length 1 left out, adjacent ones merged where all arrays allow it: rows as long as they can be. */
 static void merge(pysimd_scaling *s)
 {
@@ -131,6 +165,10 @@ void pysimd_scale(const pysimd_scaling *given)
     pysimd_scaling merged = *given;
     for (int d = 0; d < merged.ndim; d++)
         if (merged.shape[d] == 0) return;
+    if (stores_columns(given)) {
+        store_columns(given);
+        return;
+    }
     merge(&merged);
     const pysimd_scaling *s = &merged;
     const int last = s->ndim - 1;

@@ -235,6 +235,33 @@ def test_a_comparison_from_its_command_line_to_its_record(scripts, monkeypatch, 
     assert document["summary"]
 
 
+def test_calls_of_every_form_are_those_of_numpy(scripts, monkeypatch, tmp_path):
+    """Both sides compute the same for every order and factor; and the record of a few calls."""
+    calls_cpu, out = scripts("calls_cpu"), tmp_path / "out.json"
+    drawn = [c for c in calls_cpu.calls(("f32", "i8i32"), 400, 1) if c.m * c.k * c.n < 3000]
+    assert {c.order_a for c in drawn} == {c.order_b for c in drawn} == set(calls_cpu.ORDERS)
+    assert {c.order_out for c in drawn} == set(calls_cpu.OF_OUT)
+    assert {c.shared for c in drawn} == {"", *calls_cpu.SHARED}
+    rng = np.random.default_rng(0)
+    for call in drawn:
+        of_a, of_b = calls_cpu.batches(call)
+        dtype = np.int8 if call.types == "i8i32" else np.float32
+        a, b = (
+            rng.integers(-5, 6, shape).astype(dtype) for shape in ((*of_a, call.m, call.k), (*of_b, call.k, call.n))
+        )
+        a, b = calls_cpu.ORDERS[call.order_a](a), calls_cpu.ORDERS[call.order_b](b)
+        c = rng.integers(-5, 6, (*call.batch, call.m, call.n)).astype(np.int32 if dtype == np.int8 else dtype)
+        outs = [None, None] if call.order_out == "new" else [calls_cpu.ORDERS[call.order_out](c) for _ in range(2)]
+        found = calls_cpu.ours(call, 1, a, b, outs[0])
+        np.testing.assert_array_equal(found, calls_cpu.numpys(call, a.astype(c.dtype), b.astype(c.dtype), outs[1]))
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
+    monkeypatch.setattr("sys.argv", ["calls_cpu", "--count", "30", "--out", str(out)])
+    calls_cpu.main()
+    document = json.loads(out.read_text())
+    assert len(document["rows"]) == 30
+    assert calls_cpu.call_of(document["rows"][0]) == next(calls_cpu.calls(("f32", *calls_cpu.cliffs.TYPES[1:]), 30, 0))
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no /proc")
 def test_a_side_alone_is_sampled_when_other_threads_sleep(scripts, monkeypatch):
     """On a clock of its own, where they spin for 50 milliseconds."""

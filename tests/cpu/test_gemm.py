@@ -2,8 +2,10 @@
 
 import itertools
 
+import layouts
 import numpy as np
 import pytest
+from cases import few
 from reference import random_operand, random_result
 
 import pysimd
@@ -88,6 +90,21 @@ def test_batches_broadcast(alpha, beta, rng):
         out = np.empty((*full, 3, 2), np.float32)
         assert pysimd.gemm(a, b, c, alpha=alpha, beta=beta, out=out) is out
         assert np.array_equal(out, result)
+
+
+@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("order", [layouts.contiguous, layouts.transposed], ids=lambda f: f.__name__)
+def test_c_is_added_to_a_batch_with_the_bits_of_single_products(types, order, rng):
+    """Of some batches it is added afterwards: not of single products, of large ones, and of a long K."""
+    sizes = [(1, 5, 3), (4, 4, 4), (7, 3, 2), (33, 9, 12), (17, 40, 16), (16, 16, 16), (9, 1400, 8), (5, 6, 40)]
+    for m, k, n in few(sizes, 4):
+        a, b, c = operands(types, rng, m, k, n, (20,), (20,), (20,))
+        x, y = order(a), order(b)
+        apart, own = pysimd.gemm(x, y, c, beta=1), c.copy()
+        pysimd.gemm(x, y, own, beta=1, out=own)
+        single = np.stack([pysimd.gemm(x[i], y[i], c[i], beta=1) for i in range(20)])
+        assert apart.tobytes() == own.tobytes() == single.tobytes()
+        check(apart, types, a, b, c, 1, 1)
 
 
 BIASES = ((), (1,), (6,), (1, 6), (5, 1), (1, 1), (4, 1, 6), (4, 5, 1), (2, 1, 1, 6))
