@@ -714,10 +714,10 @@ static void run_part(void *context, int thread, int64_t phase, int64_t part)
  * double 0.72, 603 x 52 x 2125 float16 0.62, 3570 x 28 x 82 float and 2000 x 24 x 1500 float16 1.14 (Ice Lake). */
 static int is_shallow(const pysimd_kernel *kernel, const pysimd_product *p)
 {
-    enum { SHALLOW = 64, ROWS_A_THREAD = 4, MOST_STAGED = 1 << 20, PANELS = 8 };
+    enum { SHALLOW = 64, ROWS_A_THREAD = 4, FEW_THREADS = 4, MOST_STAGED = 1 << 20, PANELS = 8 };
     if (p->k > SHALLOW || kernel->form != OUTER || kernel->k_tile || p->flags & PYSIMD_FACTORS || p->interrupted)
         return 0;
-    if (p->m < ROWS_A_THREAD * (int64_t)kernel->mr * pysimd_threads_of_rows(p)) return 0;
+    if (p->m < ROWS_A_THREAD * (int64_t)kernel->mr * least(pysimd_threads_of_rows(p), FEW_THREADS)) return 0;
     if (pysimd_staged_bytes_b(kernel, p->k, p->n) > pysimd_caches().l2 / 2) return 0;
     const int by_columns = p->rs_a == 1 && p->cs_a != 1 && kernel->k_group == 1;
     const int few_columns = kernel->panel == WIDE ? 32 : 16;
@@ -726,13 +726,15 @@ static int is_shallow(const pysimd_kernel *kernel, const pysimd_product *p)
            pysimd_staged_bytes_a(kernel, p->m, p->k) <= MOST_STAGED;
 }
 
-/* Whether the rows of a product of medium size, which gemm.c does not divide, are those of two threads, or three. B is
- * not packed, or by each thread. 96 to 120 rows and columns took two threads 0.5 to 0.8 times as long as one, B by rows
- * or by columns, bytes 0.6 to 0.9 times; 60 x 200 x 100 and 40 x 150 x 200 0.5 to 0.9 (Zen 3). */
+/* Whether the rows of a product of medium size, which gemm.c does not divide, are those of several threads. B is not
+ * packed, or by each thread. 96 to 120 rows and columns took two threads 0.5 to 0.8 times as long as one, B by rows or
+ * by columns, bytes 0.6 to 0.9 times; 60 x 200 x 100 and 40 x 150 x 200 0.5 to 0.9 (Zen 3). Of 400 products of 0.25 to
+ * 2.2 million multiply-adds on 16 cores of a Xeon 28 % were slower than NumPy on eight threads while such products were
+ * one thread's, and 12 % are: they take 0.8 times as long in the mean, 0.33 at best (70 x 98 x 242 float 49
+ * microseconds and 13). */
 static int is_divided(const pysimd_kernel *kernel, const pysimd_product *p)
 {
-    enum { MOST_THREADS = 3 };
-    if (p->threads < 2 || p->threads > MOST_THREADS || kernel->k_tile || p->flags & PYSIMD_FACTORS) return 0;
+    if (p->threads < 2 || kernel->k_tile || p->flags & PYSIMD_FACTORS) return 0;
     if (p->m < 2 * (int64_t)kernel->mr || p->k > pysimd_block_of_k(kernel, p->k)) return 0;
     return !pysimd_gemm_divides((double)p->m * (double)p->n * (double)p->k);
 }

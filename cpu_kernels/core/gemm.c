@@ -711,10 +711,12 @@ static team team_of(job *j, int threads)
 int pysimd_gemm_divides(double macs) { return macs >= WORTH_TWO_THREADS; }
 
 /* At most those of the product; one where it is too small to be divided: from 128 x 128 x 128 on, two were faster than
- * one (1.3 to 1.6 times), below they were not (Zen 3; see is_divided in driver.c), unless K has several blocks: 200
- * products of 0.5 to 3 million multiply-adds were 1.47 times as fast on two threads of a Xeon, or each computes whole
- * products of a batch: 400 batches of 0.5 to 2 million took two threads 0.94 times as long as before, when most of them
- * took one, a tenth of them 0.35 to 0.75 times. Of 16 cores of a Xeon eight took 0.6 times as long as one for
+ * one (1.3 to 1.6 times), below they were not (Zen 3; see is_divided in driver.c), unless there are few rows: 250
+ * products of up to 28 rows and 0.5 to 2.2 million multiply-adds took two threads of a Xeon 0.9 to 0.98 times as long
+ * in the mean, 16 0.86 times (11 x 164 x 734 float 15 microseconds, and 35 as one thread's); or K has several blocks:
+ * 200 products of 0.5 to 3 million multiply-adds were 1.47 times as fast on two threads of a Xeon, or each computes
+ * whole products of a batch: 400 batches of 0.5 to 2 million took two threads 0.94 times as long as before, when most
+ * of them took one, a tenth of them 0.35 to 0.75 times. Of 16 cores of a Xeon eight took 0.6 times as long as one for
  * 128 x 128 x 128, four 0.7 times. With tile registers two threads took 0.8 to 1.4 times as long for work that is
  * estimated at less than 40 microseconds, unless B is transposed while it is packed, of which the estimate knows
  * nothing; eight 0.6 to 1.3 times; and 0.4 to 0.5 times for 1137 x 3 x 502, whose C alone takes longer than that. */
@@ -726,7 +728,8 @@ static int threads_of(const pysimd_kernel *kernel, const pysimd_product *q)
     const double worth = macs / WORTH_A_THREAD;
     const int bound = asked < 1 ? 1 : asked > PYSIMD_MAX_THREADS ? PYSIMD_MAX_THREADS : asked;
     const int64_t batch = pysimd_batch_of(q);
-    const int some = q->k > longest_block(kernel) || (batch > 1 && pysimd_divides_batch(batch, bound));
+    const int few_rows = !kernel->k_tile && q->m < 2 * (int64_t)kernel->mr; /* as columns: see is_divided in driver.c */
+    const int some = few_rows || q->k > longest_block(kernel) || (batch > 1 && pysimd_divides_batch(batch, bound));
     const int of_c = kernel->k_tile && q->ns >= WORTH_TWO_OF_TILES_NS; /* whose time is that of writing it */
     const int divides = of_c || (some ? macs >= WORTH_TWO_OF_BLOCKS : pysimd_gemm_divides(macs));
     const int short_of_tiles = kernel->k_tile && q->cs_b == 1 && asked <= FEW_THREADS; /* B takes little time to pack */
