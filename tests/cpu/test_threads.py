@@ -41,6 +41,12 @@ CASES = [  # batch, m, k, n: split by products, by rows of tiles, and not at all
     ((), 90, 130, 1111),
     ((), 1000, 70, 321),
     ((), 70, 70, 26000),  # four blocks of B, so five phases
+    ((), 404, 79, 13),  # of medium size: by rows of tiles on any number of threads; few rows, as columns
+    ((), 85, 349, 48),
+    ((), 23, 54, 1403),
+    ((), 9, 95, 1838),
+    ((), 126, 5, 3190),
+    ((), 700, 40, 1700),  # a B of more than 256 KiB for each thread
 ]
 
 
@@ -495,6 +501,19 @@ def test_a_batch_of_products_is_divided(shape, types, cpu_limits, rng):
     two = pysimd.matmul(a, b, threads=2)
     assert waits.led + waits.taken > before
     assert two.tobytes() == pysimd.matmul(a, b, threads=1).tobytes()
+
+
+@pytest.mark.parametrize("shape", [(85, 349, 48), (404, 79, 13), (23, 54, 1403), (9, 95, 1838), (70, 98, 242)], ids=str)
+@pytest.mark.parametrize("types", ["f32", "f64", "f16f32"])
+@pytest.mark.parametrize("threads", [2, 4, 16])
+def test_a_product_of_medium_size_is_divided(shape, types, threads, cpu_limits, rng):
+    """Those of 0.4 to 2 million multiply-adds were one thread's where there were more than three."""
+    cpu_limits(given_ns=0)
+    a, b = pair(rng, types, (), *shape)
+    waits = lib.pysimd_waits
+    before = waits.led + waits.taken
+    pysimd.matmul(a, b, threads=threads)
+    assert waits.led + waits.taken > before
 
 
 @pytest.fixture
