@@ -6,6 +6,8 @@
 #include "registry.h"
 #include "split.h"
 
+enum { PYSIMD_SHORTEST_BLOCK = 64, PYSIMD_LINE_OF_BLOCKS = 64 }; /* terms; bytes of a cache line */
+
 /* Multiples of k in which K is divided. */
 static inline int64_t pysimd_step_of_k(const pysimd_kernel *kernel)
 {
@@ -25,12 +27,11 @@ static inline int64_t pysimd_step_of_k(const pysimd_kernel *kernel)
  * took 0.98 to 1.05 times as long. */
 static inline int64_t pysimd_longest_block(const pysimd_kernel *kernel, pysimd_sizes size)
 {
-    enum { SHORTEST = 64, LINE = 64 };
     const int64_t row = kernel->nr * size.b, column = kernel->mr * size.a, step = pysimd_step_of_k(kernel);
     const pysimd_cache_sizes cache = pysimd_caches();
     const int64_t panel = kernel->k_tile ? cache.l1 * 2 / 3 : most(least(3 * cache.l1, cache.l2 / 8), cache.l1);
-    const int64_t longest = !kernel->k_tile && column > LINE ? cache.l1 * 3 / 4 / column : INT64_MAX;
-    return most(least(panel / row, longest) / step * step, SHORTEST);
+    const int64_t longest = !kernel->k_tile && column > PYSIMD_LINE_OF_BLOCKS ? cache.l1 * 3 / 4 / column : INT64_MAX;
+    return most(least(panel / row, longest) / step * step, PYSIMD_SHORTEST_BLOCK);
 }
 
 /* The longest block of a K that is several. A column of 14 float is nearly as long as a cache line, so where float has
@@ -40,11 +41,10 @@ static inline int64_t pysimd_longest_block(const pysimd_kernel *kernel, pysimd_s
  * few rows would be packed, and 10 x 900 x 40 and 12 x 1100 x 64 took 1.7 times as long. */
 static inline int64_t pysimd_shorter_block(const pysimd_kernel *kernel, pysimd_sizes size)
 {
-    enum { SHORTEST = 64, LINE = 64 };
     const int64_t longest = pysimd_longest_block(kernel, size), column = kernel->mr * size.a;
-    if (kernel->k_tile || kernel->dispatch != ANY_N || column <= LINE * 3 / 4) return longest;
+    if (kernel->k_tile || kernel->dispatch != ANY_N || column <= PYSIMD_LINE_OF_BLOCKS * 3 / 4) return longest;
     const int64_t step = pysimd_step_of_k(kernel);
-    return most(least(longest, pysimd_caches().l1 * 3 / 4 / column / step * step), SHORTEST);
+    return most(least(longest, pysimd_caches().l1 * 3 / 4 / column / step * step), PYSIMD_SHORTEST_BLOCK);
 }
 
 /* K in blocks: the elements of a block but the last. */
