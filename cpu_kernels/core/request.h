@@ -57,8 +57,7 @@ int pysimd_result_shape(const request *r, const plan *p, npy_intp *shape);
 /* The result as an operand: its last dimensions are rows and columns, or what vectors leave of them. */
 void pysimd_result_operand(const request *r, const plan *p, PyArrayObject *array, operand *x);
 
-/* Whether `given` is an array for the result: of this shape and of its dtype, with elements apart that can be written.
- * It is p->out then. */
+/* Whether `given` is an array for the result, of this shape and of its dtype, that can be written. It is p->out then. */
 int pysimd_takes_out(const request *r, plan *p, PyObject *given, const npy_intp *shape, int nd);
 
 /* How the result comes to p->out: kernels store it, which they do to adjacent columns; they store C^T = B^T A^T; or it
