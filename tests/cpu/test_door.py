@@ -18,6 +18,7 @@ from pysimd._cpu import lib
 from reference import check
 
 import pysimd
+from pysimd.backends.cpu import dispatch
 from pysimd.backends.cpu.implementation import CPU
 
 F32 = np.float32
@@ -108,10 +109,16 @@ def test_threads_follow_from_the_work(cpu_limits):
     assert counts == sorted(counts)
 
 
+def test_a_thread_is_worth_less_work_where_there_are_many():
+    for threads, expected in ((1, 16_000), (3, 16_000), (4, 6_000), (64, 6_000)):
+        found = dispatch.limits_of(threads)
+        assert (found.threads, found.thread_ns) == (threads, expected)
+
+
 def test_threads_are_not_used_for_few_microseconds(cpu_limits):
-    """Work of 6 microseconds at the rate of the kernel takes one thread, or two, whatever the types. A rate that was
-    measured while another thread used the same core is half of that."""
-    cpu_limits(threads=8)
+    """Work of 6 microseconds at the rate of the kernel takes one thread, or two, whatever the types, where 16 are worth
+    a thread. A rate that was measured while another thread used the same core is half of that."""
+    cpu_limits(threads=8, thread_ns=16_000)
     for types in CPU.offered:
         kernel = CPU.chosen(types, 32)
         a, b = (np.ones((64, 32, 32), x) for x in (kernel.a_dtype, kernel.b_dtype))

@@ -50,10 +50,15 @@ class Limits(NamedTuple):
     stream_bytes: float = 16 << 20
 
 
+def limits_of(threads: int) -> Limits:
+    """The limits where large work takes so many threads."""
+    found = Limits(threads, stream_bytes=max(lib.pysimd_caches().l3 / 2, 4 << 20))
+    return found._replace(thread_ns=THREAD_NS_OF_MANY) if threads > FEW_THREADS else found
+
+
 def limits() -> Limits:
     """The limits of this process."""
-    found = Limits(table.default_threads(), stream_bytes=max(lib.pysimd_caches().l3 / 2, 4 << 20))
-    return found._replace(thread_ns=THREAD_NS_OF_MANY) if found.threads > FEW_THREADS else found
+    return limits_of(table.default_threads())
 
 
 def row_for(types: str, n: int, m: int = 2, k: int = 1):
