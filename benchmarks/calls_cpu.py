@@ -167,12 +167,7 @@ def measured(call: Call, threads: int | None = None) -> dict:
         outs = [ORDERS[call.order_out](np.zeros(shape, v)) for v in (dtypes.dtype_of(family.c), x.dtype)]
     sides = {"pysimd": partial(ours, call, threads, a, b, outs[0]), "numpy": partial(numpys, call, x, y, outs[1])}
     with np.errstate(all="ignore"):
-        estimates = {name: (cliffs.once(side, 1), cliffs.once(side, 1))[1] for name, side in sides.items()}
-        repeats = {name: max(1, min(200, int(cliffs.SAMPLE_NS / ns))) for name, ns in estimates.items()}
-        samples = {name: partial(cliffs.once, side, repeats[name]) for name, side in sides.items()}
-        ns = cliffs.shortest(samples, max(estimates.values()))
-    us = {f"{name}_us": round(found / 1000, 3) for name, found in ns.items()}
-    return {**asdict(call), **us, "ratio": ns["numpy"] / ns["pysimd"]}
+        return {**asdict(call), **cliffs.compared(sides)}
 
 
 def call_of(row: dict) -> Call:

@@ -257,6 +257,20 @@ def shortest(sample: dict[str, Callable[[], float]], longest_ns: float) -> dict[
     return ns
 
 
+def compared(calls: dict[str, Callable[[], object]], alone: bool = False) -> dict[str, float]:
+    """The microseconds of a call of ``pysimd`` and of ``numpy``, taken in turn, or apart if ``alone``; and their
+    ratio."""
+    estimates = {name: (once(call, 1), once(call, 1))[1] for name, call in calls.items()}
+    repeats = {name: max(1, min(200, int(SAMPLE_NS / ns))) for name, ns in estimates.items()}
+    longest = max(estimates.values())
+    samples = {name: partial(once, call, repeats[name]) for name, call in calls.items()}
+    if alone:
+        samples = {name: partial(from_idle, take, BURST[longest > LONG_NS]) for name, take in samples.items()}
+    ns = shortest(samples, longest)
+    us = {f"{name}_us": round(found / 1000, 3) for name, found in ns.items()}
+    return {**us, "ratio": ns["numpy"] / ns["pysimd"]}
+
+
 def measured(case: Case, threads: int | None = None, alone: bool = False, control: bool = False) -> dict:
     """A row: the case, the microseconds of both sides, and numpy / pysimd. The sides are measured in turn, or apart if
     ``alone``; with ``control`` NumPy computes pysimd's side too."""
@@ -272,20 +286,7 @@ def measured(case: Case, threads: int | None = None, alone: bool = False, contro
         else partial(pysimd.matmul, a, b, out=ours, threads=threads),
         "numpy": partial(np.matmul, x, y, out=theirs),
     }
-    estimates = {name: (once(call, 1), once(call, 1))[1] for name, call in calls.items()}
-    repeats = {name: max(1, min(200, int(SAMPLE_NS / ns))) for name, ns in estimates.items()}
-    longest = max(estimates.values())
-    samples = {name: partial(once, call, repeats[name]) for name, call in calls.items()}
-    if alone:
-        samples = {name: partial(from_idle, take, BURST[longest > LONG_NS]) for name, take in samples.items()}
-    ns = shortest(samples, longest)
-    us = {f"{name}_us": round(found / 1000, 3) for name, found in ns.items()}
-    return {
-        **asdict(case),
-        "products": ours.size // (case.m * case.n),
-        **us,
-        "ratio": ns["numpy"] / ns["pysimd"],
-    }
+    return {**asdict(case), "products": ours.size // (case.m * case.n), **compared(calls, alone)}
 
 
 def case_of(row: dict) -> Case:

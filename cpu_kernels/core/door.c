@@ -204,7 +204,7 @@ static int adds_afterwards(const request *r, plan *p, const pysimd_kernel *kerne
     if (n * p->out.size <= COLUMN_BYTES && (!is_c || k < SHORT_K)) return 1;
     if (is_c && (n > COLUMNS_OF_C || p->a.size > 2)) return 0;
     pysimd_fill_product(p, kernel, PYSIMD_ZERO, limits.stream_bytes);
-    return pysimd_is_small(kernel, &p->product);
+    return pysimd_has_small(kernel, &p->product);
 }
 
 /* The product in `result`, which the plan has as its `out`, or in an array of its own, where it is scaled or converted
@@ -311,7 +311,7 @@ static PyObject *multiply_tensors(const request *r)
 /* A copy in C order, in place of an array with fractional strides; 0 without memory. */
 static int made_whole(PyObject **x, PyObject **copy)
 {
-    if (!*x || !pysimd_is_array(*x) || !pysimd_has_fractional_strides(*x)) return 1;
+    if (!*x || !pysimd_is_array(*x) || !pysimd_is_fractional((PyArrayObject *)*x)) return 1;
     PyArrayObject *array = (PyArrayObject *)*x;
     if (!PyArray_ISNOTSWAPPED(array)) return 1; /* Python refuses it */
     *x = *copy = (PyObject *)new_array(PyArray_DIMS(array), PyArray_NDIM(array), PyArray_TYPE(array));

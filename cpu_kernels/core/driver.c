@@ -22,8 +22,8 @@
 
 enum {
     ON_STACK = 4 << 10,
-    MUCH_SCRATCH = 256 << 10, /* bytes that are kept for the next call: 16 threads of a Xeon took 4.2 milliseconds for
-                                 4096 x 64 x 4096 float16, of which the faults of fresh pages took more than half */
+    MUCH_SCRATCH = 256 << 10, /* bytes that are kept for the next call: 4096 x 64 x 4096 float16 took 16 threads of a
+                                 Xeon 4.8 milliseconds, and 3.0 without the faults of fresh pages */
     PARTS_A_THREAD = 4, /* each takes its own, then those of others, for they do not begin at the same time */
 };
 
@@ -504,7 +504,7 @@ static row_of_products row_of(const pysimd_product *p, pysimd_sizes size, const 
                              matrices_of(x->c, bs_c, size.c, p->m * p->n)};
 }
 
-int pysimd_is_small(const pysimd_kernel *kernel, const pysimd_product *p)
+int pysimd_has_small(const pysimd_kernel *kernel, const pysimd_product *p)
 {
     const pysimd_call asked = {.m = p->m, .n = p->n, .k = p->k, .rs_a = p->rs_a, .cs_a = p->cs_a, .rs_b = p->rs_b,
                                .rs_c = p->rs_c, .cs_c = p->cs_c, .flags = p->flags};
@@ -518,7 +518,7 @@ static int64_t shares_of(const work *w, int64_t products, int by_columns)
 {
     const pysimd_kernel *kernel = w->kernel;
     const pysimd_product *p = w->product;
-    if (kernel->form != OUTER || w->direct || pysimd_is_small(kernel, p)) return 0;
+    if (kernel->form != OUTER || w->direct || pysimd_has_small(kernel, p)) return 0;
     const int64_t tiles = quotient(p->m, kernel->mr) * quotient(p->n, kernel->nr + w->more);
     if (tiles == 1 && !by_columns) return 0;
     return (tiles > 1 ? tiles * products : 1) + !pysimd_reads_a(kernel, p->k, p->rs_a, p->cs_a) +
@@ -732,8 +732,8 @@ static int is_shallow(const pysimd_kernel *kernel, const pysimd_product *p)
  * packed, or by each thread. 96 to 120 rows and columns took two threads 0.5 to 0.8 times as long as one, B by rows or
  * by columns, bytes 0.6 to 0.9 times; 60 x 200 x 100 and 40 x 150 x 200 0.5 to 0.9 (Zen 3). Of 400 products of 0.25 to
  * 2.2 million multiply-adds on 16 cores of a Xeon 28 % were slower than NumPy on eight threads while such products were
- * one thread's, and 12 % are: they take 0.8 times as long in the mean, 0.33 at best (70 x 98 x 242 float 49
- * microseconds and 13). */
+ * one thread's, and 12 % are: they take 0.8 times as long in the mean, a tenth of them up to 0.33 (70 x 98 x 242
+ * float 49 microseconds and 13). */
 static int is_divided(const pysimd_kernel *kernel, const pysimd_product *p)
 {
     if (p->threads < 2 || kernel->k_tile || p->flags & PYSIMD_FACTORS) return 0;
@@ -779,7 +779,7 @@ static int columns_after_vectors(const pysimd_kernel *kernel, const pysimd_produ
     if (columns == 0 || columns > 2 || columns == p->n || p->n > PYSIMD_SMALL_COLUMNS + 2) return 0;
     if (kernel->types == F64 && p->n > COLUMNS_OF_DOUBLE) return 0;
     const int64_t *least = least_k[kernel->types == F64 ? 2 : kernel->panel == WIDE];
-    if (p->k < least[columns] || p->k > MOST_K || pysimd_is_small(kernel, p)) return 0;
+    if (p->k < least[columns] || p->k > MOST_K || pysimd_has_small(kernel, p)) return 0;
     const pysimd_kernel *before = pysimd_choose((int)kernel->types, p->m, p->n - columns, p->k);
     if (p->cs_a != 1 && !has_registers(before, p->m, columns, lanes)) return 0;
     return before->dots && before->nr >= p->n - columns ? (int)columns : 0; /* one tile has all columns */

@@ -87,7 +87,7 @@ static inline int pysimd_flags_in_a_row(const pysimd_kernel *kernel, pysimd_shap
 }
 
 /* Whether the kernel's function for small products computes these. */
-int pysimd_is_small(const pysimd_kernel *kernel, const pysimd_product *product);
+int pysimd_has_small(const pysimd_kernel *kernel, const pysimd_product *product);
 
 /* Returns 0; -1 if there is no memory for the panels (C is then untouched); or PYSIMD_INTERRUPTED, after a nonzero
  * result of product->begin (C is then untouched) or product->interrupted. */

@@ -728,7 +728,7 @@ static int threads_of(const pysimd_kernel *kernel, const pysimd_product *q)
     const double worth = macs / WORTH_A_THREAD;
     const int bound = asked < 1 ? 1 : asked > PYSIMD_MAX_THREADS ? PYSIMD_MAX_THREADS : asked;
     const int64_t batch = pysimd_batch_of(q);
-    const int few_rows = !kernel->k_tile && q->m < 2 * (int64_t)kernel->mr; /* as columns: see is_divided in driver.c */
+    const int few_rows = !kernel->k_tile && q->m < 2 * (int64_t)kernel->mr; /* a grid of columns */
     const int some = few_rows || q->k > longest_block(kernel) || (batch > 1 && pysimd_divides_batch(batch, bound));
     const int of_c = kernel->k_tile && q->ns >= WORTH_TWO_OF_TILES_NS; /* whose time is that of writing it */
     const int divides = of_c || (some ? macs >= WORTH_TWO_OF_BLOCKS : pysimd_gemm_divides(macs));

@@ -16,18 +16,12 @@ int pysimd_is_array(PyObject *x)
     return PyArray_Check(x) && pysimd_masked_array && !PyObject_TypeCheck(x, pysimd_masked_array);
 }
 
-static int is_fractional(PyArrayObject *array)
+int pysimd_is_fractional(PyArrayObject *array)
 {
-    const npy_intp size = PyArray_ITEMSIZE(array);
+    const npy_intp size = PyArray_ITEMSIZE(array); /* 0 of some of NumPy's dtypes */
     for (int d = 0; d < PyArray_NDIM(array); d++)
-        if (PyArray_STRIDE(array, d) % size && PyArray_DIM(array, d) > 1) return 1;
+        if (size > 0 && PyArray_STRIDE(array, d) % size && PyArray_DIM(array, d) > 1) return 1;
     return 0;
-}
-
-int pysimd_has_fractional_strides(PyObject *x)
-{
-    PyArrayObject *array = (PyArrayObject *)x;
-    return PyArray_ITEMSIZE(array) > 0 && is_fractional(array);
 }
 
 static int read_operand(operand *x, PyObject *given, shape_kind kind)
@@ -51,7 +45,7 @@ static int read_operand(operand *x, PyObject *given, shape_kind kind)
     }
     if (x->rows == 1) x->rs = 0;
     if (x->cols == 1) x->cs = 0;
-    return !is_fractional(array);
+    return !pysimd_is_fractional(array);
 }
 
 static int type_number(const operand *x) { return PyArray_TYPE(x->array); }
@@ -241,7 +235,7 @@ way_to_out pysimd_way_to_out(const request *r, const plan *p)
     const operand *out = &p->out;
     const int narrow = pysimd_is_narrow(p);
     if (PyArray_SIZE(out->array) == 0) return STORED; /* its strides are arbitrary */
-    if (is_fractional(out->array) || repeats(out->array)) return COPIED;
+    if (pysimd_is_fractional(out->array) || repeats(out->array)) return COPIED;
     if (!narrow && (pysimd_overlap(out->array, p->a.array) || pysimd_overlap(out->array, p->b.array))) return COPIED;
     if (r->c && !pysimd_same_memory(out->array, p->c.array) && pysimd_overlap(out->array, p->c.array)) return COPIED;
     if (narrow || out->cols <= 1 || out->cs == out->size) return STORED;

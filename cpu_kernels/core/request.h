@@ -16,7 +16,7 @@ extern PyTypeObject *pysimd_masked_array;
 int pysimd_is_array(PyObject *x);
 
 /* Whether an array has a stride that is no multiple of its elements' size, such as a field of packed records. */
-int pysimd_has_fractional_strides(PyObject *array);
+int pysimd_is_fractional(PyArrayObject *array);
 
 /* One matrix operand of a product. Strides are bytes; a dimension of length 1 has stride 0. */
 typedef struct {
