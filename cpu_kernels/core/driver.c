@@ -177,18 +177,22 @@ static tiling tiling_of(const work *w, const pysimd_call *s)
     return t;
 }
 
-/* The micro-tiles of the products `s`. */
-static void tiles(const work *w, const tiling *plan, const pysimd_call *s)
+/* The micro-tiles of the products `s`. Tile registers are still configured for a product of the shape `before`; unless
+ * it `ends` those that this thread computes in a row, they are left to the next. */
+static void tiles(const work *w, const tiling *plan, pysimd_call *s, pysimd_shape *before, int ends)
 {
     const pysimd_kernel *kernel = w->kernel;
     if (plan->whole) {
+        const int flags = s->flags;
+        s->flags |= pysimd_flags_in_a_row(kernel, before, s, ends);
         prefetch_share(w->next);
         kernel->batch(s);
+        s->flags = flags;
         return;
     }
     const pysimd_sizes size = pysimd_sizes_in_kernel(kernel);
     const split *rows = &plan->rows, *columns = &plan->columns;
-    const int64_t step_b = kernel->form == OUTER ? kernel->k_group : s->rs_b, cs_c = kernel->form == GEMV ? s->cs_c : 1;
+    const int64_t step_b = kernel->form == OUTER ? pysimd_column_step(kernel) : s->rs_b, cs_c = kernel->form == GEMV ? s->cs_c : 1;
     pysimd_call t;
     pysimd_copy_call(&t, s);
     if (plan->by_columns) {
@@ -199,7 +203,6 @@ static void tiles(const work *w, const tiling *plan, const pysimd_call *s)
                              columns, step_b);
         return;
     }
-    pysimd_shape before = {0, 0, 0};
     for (int64_t i = 0; i < s->batch; i += plan->together) {
         t.batch = s->batch - i < plan->together ? s->batch - i : plan->together;
         span x = {0, 0};
@@ -214,7 +217,7 @@ static void tiles(const work *w, const tiling *plan, const pysimd_call *s)
                 t.b = (const char *)s->b + (i * s->bs_b + y.first * step_b) * size.b;
                 t.c = (char *)s->c + (i * s->bs_c + x.first * s->rs_c + y.first * cs_c) * size.c;
                 const int last = i + t.batch == s->batch && r + 1 == rows->count && q + 1 == columns->count;
-                t.flags = s->flags | pysimd_flags_in_a_row(kernel, &before, &t, last);
+                t.flags = s->flags | pysimd_flags_in_a_row(kernel, before, &t, last && ends);
                 prefetch_share(w->next);
                 kernel->batch(&t);
             }
@@ -436,9 +439,10 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
     const int reads_ahead = kernel->form == GEMV && bs_a && w->way == IN_ORDER;
     if (reads_ahead && !in_l2(w, bytes_read(kernel, &s))) s.flags |= PYSIMD_AHEAD;
     const staging g = staging_of(w, count);
+    pysimd_shape before = {0, 0, 0};
     if (!g.bytes_a && !g.bytes_b) {
         const tiling plan = tiling_of(w, &s);
-        tiles(w, &plan, &s);
+        tiles(w, &plan, &s, &before, 1);
         return;
     }
     pysimd_operand from_a = {.rows = m, .cols = p->k, .from = s.a, .bs = bs_a, .rs = p->rs_a, .cs = p->cs_a};
@@ -472,7 +476,7 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
             s.b = found.data, s.bs_b = bs_b ? found.bs : 0, s.rs_b = found.rs;
             if (w->kept) *w->kept = found;
         }
-        tiles(w, &plan, &s);
+        tiles(w, &plan, &s, &before, i + s.batch == count);
         s.c = (char *)s.c + s.batch * bs_c * size.c;
     }
 }

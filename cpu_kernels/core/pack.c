@@ -16,7 +16,8 @@
 pysimd_sizes pysimd_sizes_in_kernel(const pysimd_kernel *kernel)
 {
     const pysimd_sizes size = pysimd_element_sizes[kernel->types];
-    return kernel->panel == WIDE ? (pysimd_sizes){2 * size.a, 2 * size.b, size.c} : size;
+    const int twice = kernel->panel == WIDE || kernel->panel == SPLIT;
+    return twice ? (pysimd_sizes){2 * size.a, 2 * size.b, size.c} : size;
 }
 
 /* Steps are powers of two. */
@@ -42,7 +43,8 @@ pysimd_panel_shape pysimd_panel_of_a(const pysimd_kernel *kernel, int64_t m, int
 
 pysimd_panel_shape pysimd_panel_of_b(const pysimd_kernel *kernel, int64_t k, int64_t n)
 {
-    return (pysimd_panel_shape){.bytes = times(times(n, padded(kernel, k)), pysimd_sizes_in_kernel(kernel).b),
+    const int64_t rows = kernel->panel == SPLIT ? rounded_up(k, kernel->k_group * kernel->k_tile) : padded(kernel, k);
+    return (pysimd_panel_shape){.bytes = times(times(n, rows), pysimd_sizes_in_kernel(kernel).b),
                                 .rs = kernel->form != OUTER ? padded(kernel, k) : n * kernel->k_group,
                                 .cs = 1};
 }

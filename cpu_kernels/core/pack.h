@@ -14,10 +14,14 @@ typedef struct {
 pysimd_panel_shape pysimd_panel_of_a(const pysimd_kernel *kernel, int64_t m, int64_t k);
 pysimd_panel_shape pysimd_panel_of_b(const pysimd_kernel *kernel, int64_t k, int64_t n);
 
-/* Bytes of one element as the kernel reads it: those of the array, but for WIDE panels, which have twice as many. */
+/* Bytes of one element as the kernel reads it: those of the array, but for WIDE and SPLIT panels, which have twice as
+ * many. */
 pysimd_sizes pysimd_sizes_in_kernel(const pysimd_kernel *kernel);
 
-/* Not of a WIDE panel, whose values stage.c converts. */
+/* From a column of a panel of B to the next, in elements. */
+static inline int pysimd_column_step(const pysimd_kernel *kernel) { return kernel->panel == SPLIT ? 1 : kernel->k_group; }
+
+/* Not of a WIDE or SPLIT panel, whose values stage.c converts. */
 void pysimd_pack_a(const pysimd_kernel *kernel, int64_t m, int64_t k, const void *a, int64_t rs, int64_t cs, void *to);
 /* A whose columns are adjacent values (rs = 1), not of a WIDE panel: laid out as a panel of B, so rs = k_group and
  * cs = m * k_group; the int32 of an OFFSET panel are a last row. The size is that of A's panel. */

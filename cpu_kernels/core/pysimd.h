@@ -94,6 +94,7 @@ typedef enum {
     PLAIN,  /* the array's own values; with k_group = 1 a kernel may read the array itself */
     WIDE,   /* values widened in both panels: int8 and uint8 to int16, f16 and bf16 to f32 */
     OFFSET, /* B holds b + 128 as uint8; each row of A is followed by an int32, -128 * sum(a) */
+    SPLIT,  /* f16 as two bf16 whose sum it is: the upper of 32 k of A, then the lower; half a row of B each */
 } pysimd_panel;
 
 /* In the order of preference: where kernels of both can run, dispatch takes one of the later. */

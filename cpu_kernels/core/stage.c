@@ -8,6 +8,7 @@
 
 #include "interleave.h"
 #include "pack.h"
+#include "planes.h"
 #include "split.h"
 #include "transpose.h"
 #include "widen.h"
@@ -69,12 +70,66 @@ static void widen(const pysimd_kernel *kernel, int operand, const pysimd_operand
     }
 }
 
+/* SPLIT panels. An operand whose rows are not adjacent values is made dense before, piece by piece. */
+#ifdef __x86_64__
+enum { PIECE_ROWS = 32, PIECE_COLUMNS = 2 * PYSIMD_PLANE_K, VALUE = 2 /* bytes */ };
+
+static void planes_of_a(int64_t m, int64_t k, const char *from, int64_t rs, int64_t cs, char *to, int64_t to_row)
+{
+    if (cs == 1) {
+        avx512_planes_of_a(m, k, from, rs * VALUE, to, to_row);
+        return;
+    }
+    char dense[PIECE_ROWS][PIECE_COLUMNS * VALUE];
+    for (int64_t i = 0; i < m; i += PIECE_ROWS)
+        for (int64_t p = 0; p < k; p += PIECE_COLUMNS) {
+            const int64_t rows = least(m - i, PIECE_ROWS), columns = least(k - p, PIECE_COLUMNS);
+            pysimd_copy_matrix(rows, columns, VALUE, from + (i * rs + p * cs) * VALUE, rs, cs, dense[0], PIECE_COLUMNS);
+            avx512_planes_of_a(rows, columns, dense[0], sizeof dense[0],
+                               to + i * to_row + p / PYSIMD_PLANE_K * 2 * PYSIMD_PLANE_BYTES, to_row);
+        }
+}
+
+/* n columns, or `panels` panels of as many. */
+static void planes_of_b(int64_t k, int64_t n, int64_t panels, const char *from, int64_t rs, int64_t cs, char *to,
+                        int64_t panel_bytes)
+{
+    const int64_t plane = n * 2 * VALUE;
+    if (cs == 1) {
+        avx512_planes_of_b(k, n, panels, from, rs * VALUE, to, plane, panel_bytes);
+        return;
+    }
+    char dense[PIECE_ROWS][PIECE_COLUMNS * VALUE];
+    for (int64_t q = 0; q < panels; q++, from += n * cs * VALUE, to += panel_bytes)
+        for (int64_t p = 0; p < k; p += PIECE_ROWS)
+            for (int64_t j = 0; j < n; j += PIECE_COLUMNS) {
+                const int64_t rows = least(k - p, PIECE_ROWS), columns = least(n - j, PIECE_COLUMNS);
+                pysimd_copy_matrix(rows, columns, VALUE, from + (p * rs + j * cs) * VALUE, rs, cs, dense[0],
+                                   PIECE_COLUMNS);
+                avx512_planes_of_b(rows, columns, 1, dense[0], sizeof dense[0], to + p * plane + j * 2 * VALUE, plane,
+                                   0);
+            }
+}
+#endif
+
+static pysimd_staged split_a(const pysimd_kernel *kernel, const pysimd_operand *a, char *to)
+{
+    const pysimd_panel_shape shape = pysimd_panel_of_a(kernel, a->rows, a->cols);
+#ifdef __x86_64__
+    for (int64_t q = 0; q < a->count; q++)
+        planes_of_a(a->rows, a->cols, a->from + q * a->bs * VALUE, a->rs, a->cols == 1 ? 1 : a->cs, to + q * shape.bytes,
+                    shape.bytes / a->rows);
+#endif
+    return (pysimd_staged){to, a->rows * shape.rs, shape.rs, shape.cs};
+}
+
 pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *a, char *to)
 {
     enum { IN_L1 = 16 << 10 };
     const int64_t m = a->rows, k = a->cols, each = m * k;
     const int by_columns = llabs(a->rs) < llabs(a->cs) && a->cs != 1; /* a kernel with k_group 1 reads that as well */
     const pysimd_operand columns = {a->count, k, m, a->from, a->bs, a->cs, a->rs};
+    if (kernel->panel == SPLIT) return split_a(kernel, a, to);
     if (kernel->panel == WIDE) {
         if (by_columns && kernel->k_group == 1) {
             widen(kernel, 0, &columns, to);
@@ -197,6 +252,13 @@ pysimd_staged pysimd_stage_b(const pysimd_kernel *kernel, const pysimd_operand *
     const pysimd_panel_shape shape = pysimd_panel_of_b(kernel, k, n);
     const int size = pysimd_element_sizes[kernel->types].b;
     const int64_t bs = shape.bytes / pysimd_sizes_in_kernel(kernel).b;
+#ifdef __x86_64__
+    if (kernel->panel == SPLIT) {
+        for (int64_t q = 0; q < b->count; q++)
+            planes_of_b(k, n, 1, b->from + q * b->bs * size, b->rs, n == 1 ? 1 : b->cs, to + q * shape.bytes, 0);
+        return (pysimd_staged){to, bs, shape.rs, 1};
+    }
+#endif
     if (stages_by_avx2(kernel, b, to)) return (pysimd_staged){to, bs, shape.rs, 1};
     if (kernel->panel == PLAIN && kernel->k_group == 1 && kernel->form == OUTER) {
         pysimd_make_dense(b, size, to);
@@ -211,6 +273,14 @@ void pysimd_stage_panels(const pysimd_kernel *kernel, int64_t k, int64_t n, cons
                          char *to, int64_t panel_bytes)
 {
     const int size = pysimd_element_sizes[kernel->types].b, nr = kernel->nr;
+#ifdef __x86_64__
+    if (kernel->panel == SPLIT) {
+        const int64_t whole = n / nr, rest = n % nr;
+        planes_of_b(k, nr, whole, b, rs, cs, to, panel_bytes);
+        if (rest) planes_of_b(k, rest, 1, b + whole * nr * cs * size, rs, cs, to + whole * panel_bytes, 0);
+        return;
+    }
+#endif
     if (kernel->panel != WIDE) {
         pysimd_pack_panels(kernel, k, n, b, rs, cs, to, panel_bytes);
         return;

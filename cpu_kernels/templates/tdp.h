@@ -2,7 +2,8 @@
  * adds the product of 16 rows of A and 16 columns of B, 16 groups of k, to one of them.
  *
  * A kernel file sets KERNEL and TDP, the instruction, SUM, the addition of two vectors of C, and ELEM_A and ELEM_B, and
- * includes this file, which defines its two entry points. Edges are shapes of tiles: fewer rows, fewer columns, and of
+ * includes this file, which defines its two entry points. PLANES is 2 for SPLIT panels (pysimd.h), whose upper and lower
+ * parts are each multiplied by both; they have whole steps. Edges are shapes of tiles: fewer rows, fewer columns, and of
  * fewer than 16 groups of k fewer groups. A new shape sets all tiles to zero, so the groups past the last multiple of
  * 16 are copied, with zeros behind them, and are one more step of the same shape. A configuration takes as long as
  * three steps: a call of the batch function has one, and none if the call before had the same shape
@@ -23,10 +24,15 @@
  * product, to the buffer, and from there to C: 256 x 256 x 256 took 1.17 times as long in bfloat16, 1.39 times in int8.
  */
 
+#ifndef PLANES
+#define PLANES 1
+#endif
+
 enum {
     MR = 2 * TILE_ROWS, NR = 2 * TILE_ROWS, ELEM_C_BYTES = 4, TILE_COLUMN_BYTES = TILE_ROWS * ELEM_C_BYTES,
     LINE = 64,
-    STEPS_IN_L1 = 11,        /* whose tiles are in L1 together, 4 KiB each */
+    STEP_OF_A = PLANES * TILE_ROW_BYTES,   /* of each row */
+    STEPS_IN_L1 = 11 / PLANES,             /* whose tiles are in L1 together, 4 KiB for each plane */
     WRITTEN_BEHIND = 4,      /* steps of a product, at least, between which that before is written to C */
     DEPTH = 4 * TILE_GROUPS, /* groups of A that are copied at a time where they are not adjacent: whole steps */
 };
@@ -119,21 +125,45 @@ typedef struct {
         TILE_ZERO(TILE);                                                                                               \
     } while (0)
 
-/* A step of P x Q tiles, the `first` of a product or not; `once`: the operand whose tiles are not loaded again. */
+INLINE void load_a(const int P, const int once, const char *a, int64_t rs_a)
+{
+    LOAD(once, 4, a, rs_a);
+    if (P > 1) LOAD(once, 5, a + TILE_ROWS * rs_a, rs_a);
+}
+
+INLINE void load_b(const int Q, const int once, const char *b, int64_t rs_b)
+{
+    LOAD(once, 6, b, rs_b);
+    if (Q > 1) LOAD(once, 7, b + TILE_COLUMN_BYTES, rs_b);
+}
+
+INLINE void multiply_loaded(const int P, const int Q)
+{
+    TILE_MULTIPLY(TDP, 0, 4, 6);
+    if (Q > 1) TILE_MULTIPLY(TDP, 1, 4, 7);
+    if (P > 1) TILE_MULTIPLY(TDP, 2, 5, 6);
+    if (P > 1 && Q > 1) TILE_MULTIPLY(TDP, 3, 5, 7);
+}
+
+/* A step of P x Q tiles, the `first` of a product or not; `once`: the operand whose tiles are not loaded again.
+ *
+ * Of two planes the product of the upper parts is the last: it is 2^7 times as large as the others, so that of a short K
+ * they add little to the rounding. Each tile of B is loaded once, the upper one of A twice. */
 INLINE void step(const int P, const int Q, const operand once, const int first, unstored before, const char *a,
                  int64_t rs_a, const char *b, int64_t rs_b)
 {
-    LOAD(once == OF_A, 4, a, rs_a);
-    LOAD(once == OF_B, 6, b, rs_b);
+    const char *of_b = PLANES > 1 ? b + rs_b / PLANES : b; /* what is multiplied first */
+    LOAD(once == OF_A && PLANES == 1, 4, a, rs_a);
+    LOAD(once == OF_B, 6, of_b, rs_b);
     RENEW(0, 0, 0);
     TILE_MULTIPLY(TDP, 0, 4, 6);
     if (Q > 1) {
-        LOAD(once == OF_B, 7, b + TILE_COLUMN_BYTES, rs_b);
+        LOAD(once == OF_B, 7, of_b + TILE_COLUMN_BYTES, rs_b);
         RENEW(1, 0, 1);
         TILE_MULTIPLY(TDP, 1, 4, 7);
     }
     if (P > 1) {
-        LOAD(once == OF_A, 5, a + TILE_ROWS * rs_a, rs_a);
+        LOAD(once == OF_A && PLANES == 1, 5, a + TILE_ROWS * rs_a, rs_a);
         RENEW(2, 1, 0);
         TILE_MULTIPLY(TDP, 2, 5, 6);
     }
@@ -141,6 +171,13 @@ INLINE void step(const int P, const int Q, const operand once, const int first, 
         RENEW(3, 1, 1);
         TILE_MULTIPLY(TDP, 3, 5, 7);
     }
+    if (PLANES == 1) return;
+    load_a(P, once == OF_A, a + TILE_ROW_BYTES, rs_a);
+    multiply_loaded(P, Q);
+    load_b(Q, once == OF_B, b, rs_b);
+    multiply_loaded(P, Q);
+    load_a(P, once == OF_A, a, rs_a);
+    multiply_loaded(P, Q);
 }
 
 /* The accumulators of a product, and what of them is not in C yet: rows from `row` on.
@@ -231,11 +268,11 @@ INLINE void multiply(const int P, const int Q, const operand once, const operand
         for (int64_t s = 1;; s++) {
             if (P > 1 && Q > 1) ahead = prefetch_rows(TO_L1, ahead, rs_c, rows_a_step);
             if (s == steps) break;
-            a0 += TILE_ROW_BYTES, p += TILE_GROUPS * rs_b;
+            a0 += STEP_OF_A, p += TILE_GROUPS * rs_b;
             step(P, Q, once, 0, before, a0, rs_a, p, rs_b);
         }
         if (rest) {
-            copy_last(&last, x, i, rest, a0 + TILE_ROW_BYTES, p + TILE_GROUPS * rs_b);
+            copy_last(&last, x, i, rest, a0 + STEP_OF_A, p + TILE_GROUPS * rs_b);
             step(P, Q, NEITHER, 0, before, last.a[0], sizeof last.a[0], last.b[0], sizeof last.b[0]);
         }
         before.c = x->c + i * x->bs_c;
@@ -268,7 +305,7 @@ INLINE void multiply_and_add(const int P, const int Q, const operand once, const
         step(P, Q, once, 1, behind && i > 0 ? buffer : none, a0, rs_a, p, rs_b);
         if (behind && i > 0) take(&u, x, i - 1);
         for (int64_t s = 1; s < steps; s++) {
-            a0 += TILE_ROW_BYTES, p += TILE_GROUPS * rs_b;
+            a0 += STEP_OF_A, p += TILE_GROUPS * rs_b;
             step(P, Q, once, 0, none, a0, rs_a, p, rs_b);
             if (behind) {
                 write_rows(&u, rows_a_step, 1);
@@ -276,7 +313,7 @@ INLINE void multiply_and_add(const int P, const int Q, const operand once, const
             }
         }
         if (rest) {
-            copy_last(&last, x, i, rest, a0 + TILE_ROW_BYTES, p + TILE_GROUPS * rs_b);
+            copy_last(&last, x, i, rest, a0 + STEP_OF_A, p + TILE_GROUPS * rs_b);
             step(P, Q, NEITHER, 0, none, last.a[0], sizeof last.a[0], last.b[0], sizeof last.b[0]);
         }
         if (behind && i + 1 < x->batch) continue;
@@ -303,7 +340,7 @@ INLINE void pass(const int P, const int Q, const int behind, const operands *x, 
         TILE_CONFIGURE(config);
     }
     const operand once = !behind                                     ? NEITHER
-                         : loads_once(x->b, x->rs_b, x->bs_b, steps) ? OF_B
+                         : loads_once(x->b, x->rs_b / PLANES, x->bs_b, steps) ? OF_B
                          : loads_once(x->a, x->rs_a, x->bs_a, steps) ? OF_A
                                                                      : NEITHER;
 #define BY(ONCE) adds ? multiply_and_add(P, Q, ONCE, behind, x, steps, rest) : multiply(P, Q, ONCE, x, steps, rest)
@@ -319,7 +356,9 @@ INLINE void pass(const int P, const int Q, const int behind, const operands *x, 
 /* k > 0 groups; `single`: the batch has one product. */
 INLINE void passes(const int P, const int Q, const int single, operands x, int64_t k, int flags)
 {
-    const int64_t steps = k / TILE_GROUPS, rest = k % TILE_GROUPS;
+    const int padded = PLANES > 1 && k > TILE_GROUPS;
+    const int64_t steps = padded ? (k + TILE_GROUPS - 1) / TILE_GROUPS : k / TILE_GROUPS;
+    const int64_t rest = padded ? 0 : k % TILE_GROUPS;
     const int adds = !(flags & PYSIMD_ZERO), configured = flags & PYSIMD_CONFIGURED;
     if (P == 2 && Q == 2 && !single && x.batch > 1 && steps >= WRITTEN_BEHIND)
         pass(P, Q, 1, &x, steps, TILE_GROUPS, rest, adds, configured);
@@ -391,7 +430,10 @@ NOINLINE void copied(const operands *x, int64_t cs, int64_t k, int flags)
     TILE_RELEASE();
 }
 
-INLINE int adjacent(int64_t k, int64_t cs_a) { return k == 1 || cs_a * (int64_t)sizeof(ELEM_A) == GROUP_BYTES; }
+INLINE int adjacent(int64_t k, int64_t cs_a)
+{
+    return PLANES > 1 || k == 1 || cs_a * (int64_t)sizeof(ELEM_A) == GROUP_BYTES;
+}
 
 void KERNEL(int64_t k, const void *a, int64_t rs_a, int64_t cs_a, const void *b, int64_t rs_b, void *c, int64_t rs_c)
 {

@@ -28,6 +28,10 @@ MACS_PER_TILES = {"TDPBF16PS": 16 * 16 * 32, "TDPBSSD": 16 * 16 * 64, "TDPBUSD":
 MACS_PER_32_BITS = {"VPDPBUSD": 4, "VPDPWSSD": 2, "VDPBF16PS": 2, "VPMADDWD": 2, "PMADDWD": 2}
 """Multiply-adds in each 32-bit lane, of instructions that do more than one."""
 
+PRODUCTS_OF_PARTS = 4
+"""Multiply-adds of bfloat16 for one of float16 in a SPLIT panel, where a value is the sum of two."""
+
+SPLIT = "the upper parts of A are loaded twice, before and after its lower parts"
 LOWERED = "the compiler lowers plain C vectors to the registers of the processor, and loads some elements twice"
 
 _MOST_BYTES = 1 << 16
@@ -64,8 +68,13 @@ def address(kernel: MicroKernel) -> int:
 
 def inspection(kernel: MicroKernel, start: int) -> Inspection:
     """The hot loop of the function at an address, counted as this kernel's."""
-    element_bytes = kernel.a_dtype.itemsize * (2 if cpu_table.row(kernel.name).panel == lib.WIDE else 1)
-    return _counted(kernel.name, kernel.target, start, element_bytes, kernel.ratio.value)
+    panel = cpu_table.row(kernel.name).panel
+    element_bytes = kernel.a_dtype.itemsize * (2 if panel in (lib.WIDE, lib.SPLIT) else 1)
+    found = _counted(kernel.name, kernel.target, start, element_bytes, kernel.ratio.value)
+    if panel != lib.SPLIT:
+        return found
+    lines = tuple(replace(line, macs=line.macs // PRODUCTS_OF_PARTS) for line in found.lines)
+    return replace(found, lines=lines, remark=SPLIT)
 
 
 def _counted(name: str, target: str, start: int, element_bytes: int, ratio: float) -> Inspection:

@@ -9,12 +9,13 @@ import threading
 import numpy as np
 import pytest
 from process import output_of
+from reference import check
 
 import pysimd
 from pysimd.backends.cpu import table as cpu_table
 from pysimd.backends.cpu.implementation import CPU
 
-NAMES = ("amx_bf16f32_outer_32x32", "amx_i8i32_outer_32x32", "amx_u8i8i32_outer_32x32")
+NAMES = tuple(f"amx_{types}_outer_32x32" for types in ("bf16f32", "f16f32", "i8i32", "u8i8i32"))
 KERNEL = pysimd.kernel("amx_i8i32_outer_32x32")
 needs_amx = pytest.mark.skipif(not KERNEL.available, reason=KERNEL.unavailable_reason)
 
@@ -125,17 +126,50 @@ def test_whole_lines_of_a_row_of_tiles(first, rng):
 @pytest.mark.parametrize("threads", [2, 3, 4, 8, 16])
 @pytest.mark.parametrize("shape", [(64, 96, 70), (256, 512, 64), (192, 128, 300), (33, 64, 2000), (128, 128, 1100)])
 @pytest.mark.parametrize("transposed", [False, True])
-def test_parts_of_a_product(threads, shape, transposed, rng):
+@pytest.mark.parametrize("name", NAMES[:2])
+def test_parts_of_a_product(threads, shape, transposed, name, rng):
     """Threads that take rectangles of C, where its sizes allow it: the bits of one thread."""
     m, n, k = shape
     a, b = (rng.standard_normal(x).astype(np.float32) for x in ((m, k), (k, n)))
-    a, b = ((x.view(np.uint32) >> 16).astype(np.uint16) for x in (a, b))
+    if "bf16" in name:
+        a, b = ((x.view(np.uint32) >> 16).astype(np.uint16) for x in (a, b))
+    else:
+        a, b = a.astype(np.float16), b.astype(np.float16)
     b = np.asfortranarray(b) if transposed else b
-    one = pysimd.matmul(a, b, kernel=NAMES[0], threads=1)
-    np.testing.assert_array_equal(pysimd.matmul(a, b, kernel=NAMES[0], threads=threads), one)
+    one = pysimd.matmul(a, b, kernel=name, threads=1)
+    np.testing.assert_array_equal(pysimd.matmul(a, b, kernel=name, threads=threads), one)
     c = rng.standard_normal((m, n)).astype(np.float32)
-    scaled = [pysimd.gemm(a, b, c, alpha=-1.0, beta=0.5, kernel=NAMES[0], threads=t) for t in (1, threads)]
+    scaled = [pysimd.gemm(a, b, c, alpha=-1.0, beta=0.5, kernel=name, threads=t) for t in (1, threads)]
     np.testing.assert_array_equal(*scaled)
+
+
+@needs_amx
+@pytest.mark.parametrize("k", [1, 2, 3, 31, 32, 33, 64, 70, 300])
+@pytest.mark.parametrize("layout", ["rows", "columns", "every other"])
+def test_products_of_parts_of_any_float16(k, layout, rng):
+    """Every bit pattern, a fourth of them zero. Behind the operands' last values there are NaN, which are not read."""
+    m, n = 45, 40
+    a, b = (rng.integers(0, 1 << 16, shape).astype(np.uint16).view(np.float16) for shape in ((m, k), (k, n)))
+    a[rng.random(a.shape) < 0.25] = 0
+    b[rng.random(b.shape) < 0.25] = -0.0
+    if k > 30:  # else no element of C is finite
+        a[5:], b[:, 5:] = np.where(np.isfinite(a[5:]), a[5:], 1), np.where(np.isfinite(b[:, 5:]), b[:, 5:], -2)
+    found = pysimd.matmul(laid_out(a, layout), laid_out(b, layout), kernel=NAMES[1])
+    assert np.isfinite(found).any()
+    check(found, "f16f32", a, b, roundings=0)
+
+
+def laid_out(x, layout):
+    """The values of ``x`` in an array with NaN around them."""
+    rows, columns = x.shape
+    memory = np.full((rows + 2, 2 * columns + 3), np.nan, np.float16)
+    if layout == "columns":
+        memory = np.full((columns + 3, rows + 2), np.nan, np.float16).T
+    view = (
+        memory[1 : rows + 1, 1 : 2 * columns : 2] if layout == "every other" else memory[1 : rows + 1, 1 : columns + 1]
+    )
+    view[...] = x
+    return view
 
 
 @needs_amx

@@ -91,7 +91,13 @@ def expected(types: str, bound: str, large: bool = False) -> list[str]:
 
 def is_for(row, n: int) -> bool:
     also = row.dispatch_also > 0 and row.dispatch_also_from <= n <= row.dispatch_also
-    return row.dispatch_from <= n <= row.dispatch or also
+    splits = row.panel == cpu_table.lib.SPLIT
+    return (row.dispatch_from <= n <= row.dispatch or also) and (not splits or is_worth_splitting(n))
+
+
+def is_worth_splitting(n: int, rows: int = 4096) -> bool:
+    filled = n / (-(-n // 16) * 16) if n else 0  # of tile registers
+    return filled >= 0.6 and filled * n * rows / (n + rows) >= 24
 
 
 def is_for_a_vector(row, n: int) -> bool:

@@ -264,8 +264,8 @@ def test_every_float16_and_bfloat16_is_widened_exactly():
         values = bits.view(dtype).reshape(-1, 1)
         right = dtypes.widened(values, np.float32)
         for kernel in pysimd.kernels("cpu", types=types, available=True):
-            if kernel.target in ("avx512bf16", "amx"):
-                continue  # takes denormals as zero
+            if types == "bf16f32" and kernel.target in ("avx512bf16", "amx"):
+                continue  # takes denormals as zero; the parts of a float16 are none
             one = (
                 dtypes.bits_of_float32(np.ones((1, kernel.nr), np.float32)).view(dtype)
                 if types == "bf16f32"

@@ -11,6 +11,7 @@ from reference import pair, random_operand
 
 import pysimd
 from pysimd import DTypeError, dtypes
+from pysimd.backends.cpu import table
 
 TYPES = [t for t in ("f16f32", "bf16f32") if dtypes.dtype_of(dtypes.FAMILIES[t].a).name != "uint16"]
 OUTS = (
@@ -73,6 +74,8 @@ def test_rounding(types, half, rng):
         expected = x.astype(half)
     expected[x == 0] = 0
     for kernel in kernels(types):
+        if kernel and table.row(kernel.name).panel == table.lib.SPLIT:
+            continue  # sums of its parts are exact to 22 bits
         out = np.ones((len(x), 1, 1), half)
         assert pysimd.matmul(a, b, out=out, kernel=kernel) is out
         wrong = out[:, 0, 0].view(np.uint16) != expected.view(np.uint16)

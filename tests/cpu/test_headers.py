@@ -11,6 +11,7 @@ from kernel_headers import Built, altered, faults
 
 import pysimd
 from pysimd import _cpu, sources
+from pysimd.backends.cpu import table
 from pysimd.inspection import compiled, x86
 
 if x86.missing():
@@ -50,6 +51,7 @@ def built(kernel) -> Built:
     roles = [line.roles for line in seen.lines]
     counted = [i for i, v, r in zip(loop, vectors, roles, strict=True) if (v or r) and "move" not in r]
     names = Counter(map(name_of, counted))
+    parts = x86.PRODUCTS_OF_PARTS if table.row(kernel.name).panel == table.lib.SPLIT else 1
     adds = sum(n for name, n in names.items() if re.match(r"v?p?add[psd]", name))
     return Built(
         form=kernel.form,
@@ -58,7 +60,7 @@ def built(kernel) -> Built:
         k=Fraction(seen.macs, kernel.mr * kernel.nr if kernel.form != "inner" else 1),
         instructions=names,
         multiply_adds=seen.multiply_adds,
-        accumulations=adds or seen.multiply_adds,
+        accumulations=adds or seen.multiply_adds // parts,
         loads=sum(seen.load_instructions.values()),
         registers=seen.registers,
         registers_there_are=seen.registers_there_are,

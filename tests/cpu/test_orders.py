@@ -236,6 +236,18 @@ CHOSEN_WITH_AMX = {
     ("bf16f32", 37, 36, 3, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",  # less than 4,096
     ("bf16f32", 40, 40, 2, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
     ("bf16f32", 40, 20, 2, ROWS, ROWS): "avx2_bf16f32_gemv_8x1",
+    ("f16f32", 96, 96, 96, ROWS, ROWS): "amx_f16f32_outer_32x32",
+    ("f16f32", 96, 96, 96, NEITHER, COLUMNS): "amx_f16f32_outer_32x32",
+    ("f16f32", 96, 96, 96, COLUMNS, ROWS): "amx_f16f32_outer_32x32",
+    ("f16f32", 92, 92, 92, ROWS, ROWS): "avx512_f16f32_outer_14x32",  # less than 768k multiply-adds
+    ("f16f32", 64, 300, 64, ROWS, ROWS): "amx_f16f32_outer_32x32",
+    ("f16f32", 64, 300, 64, COLUMNS, ROWS): "avx512_f16f32_outer_6x64",  # few columns for each element of A
+    ("f16f32", 40, 600, 40, ROWS, ROWS): "avx512_f16f32_outer_8x48",  # not half of the registers' columns is there
+    ("f16f32", 40, 40, 600, ROWS, ROWS): "avx512_f16f32_outer_14x32",
+    ("f16f32", 200, 31, 200, ROWS, ROWS): "amx_f16f32_outer_32x32",
+    ("f16f32", 100, 31, 300, ROWS, ROWS): "amx_f16f32_outer_32x32",
+    ("f16f32", 64, 31, 500, ROWS, ROWS): "avx512_f16f32_outer_14x32",  # a short K
+    ("f16f32", 300, 18, 300, ROWS, ROWS): "avx512_f16f32_outer_6x64",
     ("i8i32", 40, 40, 40, ROWS, ROWS): "avx512vnni_i8i32_outer_14x32",
 }
 SAME = [  # what the order does not change

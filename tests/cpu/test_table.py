@@ -58,7 +58,7 @@ def test_header_names_kernel_and_operation(kernel):
 def test_header_has_the_numbers_of_the_row(kernel):
     """Those of the code are compared in test_headers.py."""
     labels = sources.labels(kernel.source)
-    panels = {cpu_table.lib.PLAIN: "plain", cpu_table.lib.WIDE: "wide", cpu_table.lib.OFFSET: "offset"}
+    panels = {getattr(cpu_table.lib, name.upper()): name for name in ("plain", "wide", "offset", "split")}
     panel = panels[cpu_table.row(kernel.name).panel]
     assert labels["tile"].startswith("mr {} nr {}".format(*tile_of(kernel)))
     assert re.findall(r"k_group (\d+), panel (\w+)", labels["contract"]) == [(str(kernel.k_group), panel)]

@@ -106,7 +106,7 @@ CASES = {
     "batch, threads": lambda: _matmul(120, 70, 130, (9,), threads=3),
     "panels": lambda: _matmul(16, 16, 16, (64,), "i1", "i8i32", columns=True, result="i4", threads=1),
     "panels, threads": lambda: _matmul(16, 16, 16, (64,), "i1", "i8i32", columns=True, result="i4", threads=3),
-    "16-bit results": lambda: _matmul(70, 300, 60, dtype="f2", types="f16f32", result="f2", threads=2),
+    "16-bit results": lambda: _matmul(300, 700, 200, dtype="f2", types="f16f32", result="f2", threads=2),
     "gemm adds to another array": lambda: _gemm(200, 300, 100, threads=1),
     "gemm scales in place": lambda: _gemm(200, 300, 100, alpha=0.5, beta=2.0, where="c", threads=2),
     "small gemm scales in place": lambda: _gemm(40, 5, 40, alpha=0.5, beta=2.0, where="c"),

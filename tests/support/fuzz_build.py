@@ -30,6 +30,9 @@ CORE = (
 KERNELS = re.compile("generic_.*|sse_f32_outer_4x4|avx2_f32_(inner_8x8|gemv_8x1)|avx2_i8i32_outer_6x16")
 """One kernel of each form and each kind of panel: with the sanitizers, a compiler takes some seconds for each."""
 
+PACKING = ("widen_", "planes_", "narrow_", "transpose_", "every_other_", "interleave_", "pair_", "small_bytes_avx2")
+"""Files of functions that prepare operands or convert results begin with these."""
+
 _SANITIZERS = "address,undefined"
 _CALLS = "asan-instrumentation-with-call-threshold=0"
 _OF_KERNELS = {"gcc": (f"--param={_CALLS}",), "clang": ("-mllvm", f"-{_CALLS}")}
@@ -83,7 +86,5 @@ def _sources(copy: Path, of_kernels: tuple[str, ...]):
         yield copy / "core" / f"{name}.c", ()
     for target in ("generic", "sse", "avx2", "avx512"):
         for source in map(Path, targets.sources(copy, target)):
-            if KERNELS.fullmatch(source.stem) or source.stem.startswith(
-                ("widen_", "narrow_", "transpose_", "every_other_", "interleave_", "pair_", "small_bytes_avx2")
-            ):
+            if KERNELS.fullmatch(source.stem) or source.stem.startswith(PACKING):
                 yield source, (*targets.TARGETS[target][1], "-fno-sanitize=all", "-fsanitize=address", *of_kernels)

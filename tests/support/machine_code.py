@@ -18,6 +18,7 @@ SMALL = {
     "columns_avx512.c": "avx512",
     "direct_avx512.c": "avx512",
     "direct_avx512vnni.c": "avx512vnni",
+    "planes_avx512.c": "avx512",
 }
 """Files with functions for products that are read from the arrays, and their targets."""
 

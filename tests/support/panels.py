@@ -27,6 +27,8 @@ def tile(kernel, a: np.ndarray, b: np.ndarray, *, packed: bool) -> Tile:
     if kernel.form != "outer":
         return Tile(k, _rows(a, gap), k + gap, 1, _rows(b.T, gap), k + gap)
     panel = cpu_table.row(kernel.name).panel
+    if panel == cpu_table.lib.SPLIT:
+        return _split(a, b, gap)
     groups = -(-k // group)
     wide_a, wide_b = np.zeros((mr, groups * group), a.dtype), np.zeros((groups * group, nr), b.dtype)
     wide_a[:, :k], wide_b[:k] = a, b
@@ -46,6 +48,31 @@ def tile(kernel, a: np.ndarray, b: np.ndarray, *, packed: bool) -> Tile:
         a_memory, rs_a, cs_a = _rows(in_groups.reshape(mr, -1), group), in_groups.shape[1] * group + group, group
     interleaved = wide_b.reshape(groups, group, nr).transpose(0, 2, 1).reshape(groups, nr * group)
     return Tile(groups, a_memory, rs_a, cs_a, _rows(interleaved, gap), nr * group + gap)
+
+
+PLANE_K = 32
+"""Steps of k of a SPLIT panel of A that have their upper parts in one piece."""
+
+
+def _split(a: np.ndarray, b: np.ndarray, gap: int) -> Tile:
+    """float16 as the sum of two bfloat16: of A a plane for the upper parts of 32 k, and one for the lower; of each pair
+    of rows of B the same, the second in the middle of the row. Finite values only."""
+    (mr, k), nr = a.shape, b.shape[1]
+    whole = -(-k // PLANE_K) * PLANE_K
+    wide_a, wide_b = np.zeros((mr, whole), np.float16), np.zeros((whole, nr), np.float16)
+    wide_a[:, :k], wide_b[:k] = a, b
+    of_a = np.stack([x.reshape(mr, -1, PLANE_K) for x in _parts(wide_a)], axis=2).reshape(mr, -1)
+    halves = [_rows(x.reshape(-1, 2, nr).transpose(0, 2, 1).reshape(-1, 2 * nr), 2 * gap) for x in _parts(wide_b)]
+    of_b = np.concatenate(halves, axis=1)
+    return Tile(-(-k // 2), _rows(of_a, 2 * gap), whole + gap, 2, of_b, of_b.shape[1] // 2)
+
+
+def _parts(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of core/planes.h: ``x`` cut to eight bits and the others, or twice the half of ``x`` where those are zero."""
+    x = x.astype(np.float32)
+    cut = (x.view(np.uint32) & 0xFFFF0000).view(np.float32)
+    upper, lower = (np.where(x == cut, x / 2, part) for part in (cut, x - cut))
+    return tuple((part.view(np.uint32) >> 16).astype(np.uint16) for part in (upper, lower))
 
 
 def _rows(x: np.ndarray, gap: int) -> np.ndarray:
