@@ -77,12 +77,17 @@ typedef struct {
     int64_t m, n, k;
 } pysimd_shape;
 
+/* Rows, or columns, of the tile for which the registers are configured where one has `count`: half of a tile needs no other
+ * configuration than a whole one. */
+static inline int64_t pysimd_configured(int64_t count, int64_t whole) { return 2 * count == whole ? whole : count; }
+
 static inline int pysimd_flags_in_a_row(const pysimd_kernel *kernel, pysimd_shape *before, const pysimd_call *s,
                                         int last)
 {
     if (!kernel->k_tile) return 0;
-    const int same = before->m == s->m && before->n == s->n && before->k == s->k;
-    *before = (pysimd_shape){s->m, s->n, s->k};
+    const pysimd_shape x = {pysimd_configured(s->m, kernel->mr), pysimd_configured(s->n, kernel->nr), s->k};
+    const int same = before->m == x.m && before->n == x.n && before->k == x.k;
+    *before = x;
     return (same ? PYSIMD_CONFIGURED : 0) | (last ? 0 : PYSIMD_KEEP);
 }
 

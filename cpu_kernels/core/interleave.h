@@ -1,4 +1,5 @@
-/* interleave.h: rows of B as micro-panels of 32 columns whose groups of k are adjacent, by the vectors of a target. */
+/* interleave.h: rows of B as micro-panels of 32 columns whose groups of k are adjacent, and rows of A in whole cache lines,
+ * by the vectors of a target. */
 #ifndef PYSIMD_INTERLEAVE_H
 #define PYSIMD_INTERLEAVE_H
 
@@ -19,6 +20,11 @@ void avx2_pair_bytes(int64_t count, int64_t k, int64_t n, const char *b, int64_t
 
 /* The same of uint8 rows of one product. */
 void avx2_pair_unsigned_bytes(int64_t k, int64_t n, const char *b, int64_t row, char *to);
+
+/* m rows of `bytes` bytes, `row` bytes apart, as rows of whole cache lines, with zeros behind them. */
+void avx512_copy_lines(int64_t m, int64_t bytes, const char *from, int64_t row, char *to);
+/* The zeros alone, where the rows have been copied by other means. */
+void avx512_clear_lines(int64_t m, int64_t bytes, char *to);
 
 pysimd_interleave_fn avx512_interleave_words;        /* two values of 16 bits */
 pysimd_interleave_fn avx512_interleave_bytes;        /* four bytes */

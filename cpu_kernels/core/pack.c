@@ -43,7 +43,7 @@ pysimd_panel_shape pysimd_panel_of_a(const pysimd_kernel *kernel, int64_t m, int
 
 pysimd_panel_shape pysimd_panel_of_b(const pysimd_kernel *kernel, int64_t k, int64_t n)
 {
-    const int64_t rows = kernel->panel == SPLIT ? rounded_up(k, kernel->k_group * kernel->k_tile) : padded(kernel, k);
+    const int64_t rows = kernel->k_tile ? rounded_up(k, kernel->k_group * kernel->k_tile) : padded(kernel, k);
     return (pysimd_panel_shape){.bytes = times(times(n, rows), pysimd_sizes_in_kernel(kernel).b),
                                 .rs = kernel->form != OUTER ? padded(kernel, k) : n * kernel->k_group,
                                 .cs = 1};

@@ -199,16 +199,16 @@ static int is_worth_splitting(const pysimd_kernel *kernel, double macs, int64_t 
     return 5 * part >= 3 && part * mean >= least;
 }
 
-/* Whether the product fills a fourth of the tile registers that it takes, unless the kernel reads A where it is, or few
- * columns would be computed by a GEMV kernel, which is slower still. 33 x 33 x 33 bfloat16, three tiles each way of
- * which the last holds one row or column, took 1.1 to 1.3 times as long as with AVX-512; of 4,600 batches of 10 and 100
- * with an A by rows, 12 rows and more and 4,096 multiply-adds and more, those with an odd K that fill a fourth took
- * 0.55 to 0.9 times as long, those with an even K 0.5 to 0.8 times. Single products of less than 8,192 took 1.2 times
- * as long, since the tile registers are configured for each call (Xeon with AMX). */
+/* Whether the product fills a fifth of the tile registers that it takes, unless the kernel reads A where it is, or few
+ * columns would be computed by a GEMV kernel, which is slower still. Of 1,400 batches of 10 and 100 with an odd K, an A by
+ * rows and 8,192 multiply-adds and more, those that fill a fifth took 0.45 to 0.9 times as long as with AVX-512 in the
+ * means of their sizes (33 x 33 x 33 0.75 to 0.8), of 4,096 to 8,192 0.9 to 1.05; those that fill less 0.9 to 1.2 times.
+ * Single products of less than 32,768 took 1.0 to 1.3 times as long, since the tile registers are configured for each call
+ * (Xeon with AMX). */
 static int fills_tiles(const pysimd_kernel *kernel, double macs, int64_t m, int64_t n, int64_t k)
 {
     if (!kernel->k_tile || k % kernel->k_group == 0 || n <= PYSIMD_GEMV_COLUMNS) return 1;
-    return 4 * filled(kernel, macs, m, n, k) >= 1;
+    return 5 * filled(kernel, macs, m, n, k) >= 1;
 }
 
 /* Whether a product has the rows, the k and the multiply-adds that a kernel asks for; of some rows `macs`. */
@@ -332,15 +332,15 @@ const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k)
     return choose_of(OF_ALL, types, m, n, k, 0);
 }
 
-/* Whether products of a transposed A, which is copied before, fill two fifths of their tile registers, or are so large
- * that gemm.c packs any A. Of 1,150 batches with 32 thousand multiply-adds and more, those that do took 0.6 to 0.95
- * times as long as with AVX-512, the others 1.0 to 1.15 times (Xeon with AMX). */
+/* Whether products of a transposed A, which is copied before, fill a fourth of their tile registers, or are so large that
+ * gemm.c packs any A. Of 1,100 with 32 thousand multiply-adds and more, those that do took 0.9 to 1.05 times as long as with
+ * AVX-512 in the means of their sizes, with 64 thousand 0.7 to 0.9; others 0.85 to 1.1 times (Xeon with AMX). */
 static int fills_transposed(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k)
 {
     enum { LARGE = 1 << 17 };
     const double macs = (double)m * (double)n * (double)k;
     if (kernel->panel == SPLIT) return is_worth_splitting(kernel, macs, m, n, k, 1);
-    return macs >= LARGE || 5 * filled(kernel, macs, m, n, k) >= 2;
+    return macs >= LARGE || 4 * filled(kernel, macs, m, n, k) >= 1;
 }
 
 /* pysimd_of_batch of two columns, which a GEMV kernel would compute one product after the other. Of 17 rows and more, K

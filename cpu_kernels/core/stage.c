@@ -123,6 +123,27 @@ static pysimd_staged split_a(const pysimd_kernel *kernel, const pysimd_operand *
     return (pysimd_staged){to, a->rows * shape.rs, shape.rs, shape.cs};
 }
 
+/* For tile registers: rows of whole cache lines. */
+static pysimd_staged lines_of_a(const pysimd_kernel *kernel, const pysimd_operand *a, char *to)
+{
+    const pysimd_panel_shape shape = pysimd_panel_of_a(kernel, a->rows, a->cols);
+#ifdef __x86_64__
+    const int size = pysimd_element_sizes[kernel->types].a;
+    const int64_t m = a->rows, k = a->cols;
+    for (int64_t q = 0; q < a->count; q++, to += shape.bytes) {
+        const char *from = a->from + q * a->bs * size;
+        if (a->cs == 1) {
+            avx512_copy_lines(m, k * size, from, a->rs * size, to);
+        } else {
+            pysimd_copy_matrix(m, k, size, from, a->rs, a->cs, to, shape.rs);
+            avx512_clear_lines(m, k * size, to);
+        }
+    }
+    to -= a->count * shape.bytes;
+#endif
+    return (pysimd_staged){to, a->rows * shape.rs, shape.rs, shape.cs};
+}
+
 pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *a, char *to)
 {
     enum { IN_L1 = 16 << 10 };
@@ -130,6 +151,7 @@ pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *
     const int by_columns = llabs(a->rs) < llabs(a->cs) && a->cs != 1; /* a kernel with k_group 1 reads that as well */
     const pysimd_operand columns = {a->count, k, m, a->from, a->bs, a->cs, a->rs};
     if (kernel->panel == SPLIT) return split_a(kernel, a, to);
+    if (kernel->k_tile) return lines_of_a(kernel, a, to);
     if (kernel->panel == WIDE) {
         if (by_columns && kernel->k_group == 1) {
             widen(kernel, 0, &columns, to);
@@ -147,8 +169,8 @@ pysimd_staged pysimd_stage_a(const pysimd_kernel *kernel, const pysimd_operand *
         pysimd_make_dense(&columns, size, to);
         return (pysimd_staged){to, each, 1, m};
     }
-    /* The kernel strides over whole columns; a tile register takes rows. */
-    if (a->rs == 1 && by_columns && group > 1 && !kernel->k_tile && shape.bytes <= IN_L1) {
+    /* The kernel strides over whole columns. */
+    if (a->rs == 1 && by_columns && group > 1 && shape.bytes <= IN_L1) {
         for (int64_t q = 0; q < a->count; q++)
             pysimd_pack_columns_of_a(kernel, m, k, a->from + q * a->bs * size, a->cs, to + q * shape.bytes);
         return (pysimd_staged){to, bs, group, m * group};
@@ -264,8 +286,11 @@ pysimd_staged pysimd_stage_b(const pysimd_kernel *kernel, const pysimd_operand *
         pysimd_make_dense(b, size, to);
         return (pysimd_staged){to, bs, shape.rs, 1};
     }
-    for (int64_t q = 0; q < b->count; q++)
+    const int64_t packed = kernel->k_tile ? quotient(k, kernel->k_group) * n * kernel->k_group * size : shape.bytes;
+    for (int64_t q = 0; q < b->count; q++) {
         pysimd_pack_b(kernel, k, n, b->from + q * b->bs * size, b->rs, b->cs, to + q * shape.bytes);
+        if (packed < shape.bytes) memset(to + q * shape.bytes + packed, 0, (size_t)(shape.bytes - packed));
+    }
     return (pysimd_staged){to, bs, shape.rs, 1};
 }
 

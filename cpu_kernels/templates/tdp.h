@@ -51,10 +51,13 @@ typedef struct {
 typedef enum { NEITHER, OF_A, OF_B } operand;
 enum { TO_L2 = 2, TO_L1 = 3 };
 
-/* Tiles 0 to 3 are C, 4 and 5 A, 6 and 7 B. Those that are not used have no rows. */
+/* Tiles 0 to 3 are C, 4 and 5 A, 6 and 7 B. Those that are not used have no rows, but where those that are are whole: then
+ * a call for half of the rows or columns has the configuration of one for all. */
 INLINE tile_config config_of(int64_t m, int64_t n, int64_t groups)
 {
     tile_config config = {.palette = 1};
+    if (m == TILE_ROWS) m = MR;
+    if (n == TILE_ROWS) n = NR;
     for (int i = 0; i < 2; i++) {
         const int64_t left = m - i * TILE_ROWS, rows = left < 0 ? 0 : left < TILE_ROWS ? left : TILE_ROWS;
         config.rows[4 + i] = (uint8_t)rows, config.row_bytes[4 + i] = rows ? (uint16_t)(groups * GROUP_BYTES) : 0;
@@ -356,7 +359,7 @@ INLINE void pass(const int P, const int Q, const int behind, const operands *x, 
 /* k > 0 groups; `single`: the batch has one product. */
 INLINE void passes(const int P, const int Q, const int single, operands x, int64_t k, int flags)
 {
-    const int padded = PLANES > 1 && k > TILE_GROUPS;
+    const int padded = (PLANES > 1 || flags & PYSIMD_PADDED) && k > TILE_GROUPS;
     const int64_t steps = padded ? (k + TILE_GROUPS - 1) / TILE_GROUPS : k / TILE_GROUPS;
     const int64_t rest = padded ? 0 : k % TILE_GROUPS;
     const int adds = !(flags & PYSIMD_ZERO), configured = flags & PYSIMD_CONFIGURED;

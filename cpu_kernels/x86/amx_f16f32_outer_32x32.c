@@ -7,8 +7,8 @@
  * ratio     32*32 / (32+32) = 16.00 multiply-adds per element loaded; inner product 0.50;
  *           16 / 10 = 1.60 multiply-add instructions per load instruction
  * bound     a multiply-add takes 16 cycles, a load from L1 8 and from L2 26: the multiply-adds are the bound
- * rounding  products of parts are exact; of 32 k and two parts, the even and the odd are each added by fma from 0,
- *           then both to the sum, which starts from 0 and is added to C at the end
+ * rounding  products of parts are exact; of 32 k and a pair of parts, the even and the odd are each added by fma from
+ *           0, then both to the sum, which starts from 0 and is added to C at the end; the upper parts are the last
  * needs     AVX-512 F BW DQ VL, AMX TILE INT8 BF16
  * idea      a float16, 11 bits, is the sum of two bfloat16, of 8 bits: (h + l)(h' + l') are four products, of which
  *           an instruction adds one for each of 32 k. Emulation of a longer type by tensor cores: Markidis et al.,

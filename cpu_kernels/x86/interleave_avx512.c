@@ -46,6 +46,26 @@ void avx512_pair_words(int64_t k, int64_t n, const char *b, int64_t row, char *t
         }
 }
 
+/* The bytes of the last line of a row. */
+INLINE __mmask64 last_of(int64_t bytes) { return ~(__mmask64)0 >> (-bytes & (LINE - 1)); }
+
+void avx512_copy_lines(int64_t m, int64_t bytes, const char *from, int64_t row, char *to)
+{
+    const __mmask64 last = last_of(bytes);
+    const int64_t whole = (bytes - 1) / LINE * LINE;
+    for (int64_t i = 0; i < m; i++, from += row, to += whole + LINE) {
+        for (int64_t at = 0; at < whole; at += LINE) _mm512_storeu_si512(to + at, _mm512_loadu_si512(from + at));
+        _mm512_storeu_si512(to + whole, _mm512_maskz_loadu_epi8(last, from + whole));
+    }
+}
+
+void avx512_clear_lines(int64_t m, int64_t bytes, char *to)
+{
+    const int64_t whole = (bytes - 1) / LINE * LINE;
+    for (int64_t i = 0; i < m; i++, to += whole + LINE)
+        _mm512_mask_storeu_epi8(to + whole, ~last_of(bytes), _mm512_setzero_si512());
+}
+
 INLINE __m512i columns_of_row(const int offset, __m512i order, const char *from)
 {
     const __m512i v = _mm512_permutexvar_epi32(order, _mm512_loadu_si512(from));

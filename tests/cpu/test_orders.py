@@ -217,10 +217,13 @@ CHOSEN_WITH_AMX = {
     ("bf16f32", 30, 20, 20, COLUMNS, ROWS): "avx512_bf16f32_outer_14x32",  # fewer multiply-adds than of a transposed A
     ("bf16f32", 40, 40, 40, COLUMNS, ROWS): "amx_bf16f32_outer_32x32",
     ("bf16f32", 40, 36, 30, COLUMNS, ROWS): "amx_bf16f32_outer_32x32",
-    ("bf16f32", 33, 33, 34, COLUMNS, ROWS): "avx512_bf16f32_outer_8x48",  # fills a fourth of them
+    ("bf16f32", 33, 33, 34, COLUMNS, ROWS): "amx_bf16f32_outer_32x32",
+    ("bf16f32", 33, 33, 33, COLUMNS, ROWS): "avx512_bf16f32_outer_8x48",  # fills less than a fourth of them
+    ("bf16f32", 33, 33, 33, ROWS, ROWS): "amx_bf16f32_outer_32x32",
     ("bf16f32", 30, 20, 13, ROWS, ROWS): "amx_bf16f32_outer_32x32",
     ("bf16f32", 17, 18, 13, ROWS, ROWS): "avx512_bf16f32_outer_16x16",
-    ("bf16f32", 40, 15, 20, ROWS, ROWS): "avx512_bf16f32_outer_14x32",
+    ("bf16f32", 40, 15, 20, ROWS, ROWS): "amx_bf16f32_outer_32x32",
+    ("bf16f32", 33, 15, 18, ROWS, ROWS): "avx512_bf16f32_outer_14x32",
     ("bf16f32", 11, 40, 40, ROWS, ROWS): "avx512_bf16f32_outer_8x48",
     ("bf16f32", 33, 33, 18, ROWS, ROWS): "avx512_bf16f32_outer_14x32",  # most of the tile registers would be empty
     ("bf16f32", 33, 34, 33, ROWS, ROWS): "amx_bf16f32_outer_32x32",
