@@ -73,6 +73,8 @@ typedef struct {
     int more; /* columns beyond nr, after whole vectors, that a tile computes by themselves */
     char *scratch;
     pysimd_staged *kept; /* B as this thread has staged it for a part before (data NULL: not yet), or NULL */
+    pysimd_shape *before; /* of which tile registers are configured, or NULL */
+    int follow;           /* whether products of the same kernel follow, for which they stay so */
 } work;
 
 /* Bytes of the elements of the product's own A, B and C. */
@@ -138,9 +140,9 @@ typedef struct {
 } span;
 
 /* The next of the tiles that `parts` describes, of `whole` rows or columns. With tile registers every tile of C = A B
- * is as large as the first, or half of it, which takes no new configuration, so the last one overlaps the one before it: a
- * new shape takes longer than multiply-adds that are done twice. Ten 40 x 40 x 40 bfloat16 took 0.85 times as long as
- * with four shapes (Xeon). */
+ * is as large as the first, or half of it, which takes no new configuration, so the last one overlaps the one before
+ * it: a new shape takes longer than multiply-adds that are done twice. Ten 40 x 40 x 40 bfloat16 took 0.85 times as
+ * long as with four shapes (Xeon). */
 static span next_tile(const split *parts, int64_t index, span before, int64_t whole, int64_t of_same_size)
 {
     if (of_same_size) {
@@ -194,7 +196,8 @@ static void tiles(const work *w, const tiling *plan, pysimd_call *s, pysimd_shap
     }
     const pysimd_sizes size = pysimd_sizes_in_kernel(kernel);
     const split *rows = &plan->rows, *columns = &plan->columns;
-    const int64_t step_b = kernel->form == OUTER ? pysimd_column_step(kernel) : s->rs_b, cs_c = kernel->form == GEMV ? s->cs_c : 1;
+    const int64_t step_b = kernel->form == OUTER ? pysimd_column_step(kernel) : s->rs_b;
+    const int64_t cs_c = kernel->form == GEMV ? s->cs_c : 1;
     pysimd_call t;
     pysimd_copy_call(&t, s);
     if (plan->by_columns) {
@@ -450,10 +453,11 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
     const int reads_ahead = kernel->form == GEMV && bs_a && w->way == IN_ORDER;
     if (reads_ahead && !in_l2(w, bytes_read(kernel, &s))) s.flags |= PYSIMD_AHEAD;
     const staging g = staging_of(w, count);
-    pysimd_shape before = {0, 0, 0};
+    pysimd_shape none = {0, 0, 0}, *before = w->before ? w->before : &none;
+    const int ends = !w->follow;
     if (!g.bytes_a && !g.bytes_b) {
         const tiling plan = tiling_of(w, &s);
-        tiles(w, &plan, &s, &before, 1);
+        tiles(w, &plan, &s, before, ends);
         return;
     }
     pysimd_operand from_a = {.rows = m, .cols = p->k, .from = s.a, .bs = bs_a, .rs = p->rs_a, .cs = p->cs_a};
@@ -488,7 +492,7 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
             s.b = found.data, s.bs_b = bs_b ? found.bs : 0, s.rs_b = found.rs;
             if (w->kept) *w->kept = found;
         }
-        tiles(w, &plan, &s, &before, i + s.batch == count);
+        tiles(w, &plan, &s, before, ends && i + s.batch == count);
         s.c = (char *)s.c + s.batch * bs_c * size.c;
     }
 }
@@ -554,11 +558,10 @@ static int64_t shares_of(const work *w, int64_t products, int by_columns)
  * time, 2 KiB 1.0 to 1.2 times. Products in L2 took up to 1.25 times as long with a prefetch (24 x 24 x 24 bfloat16).
  * Lower tiles and smaller shares, of 1 to 4 KiB, took 0.75 times as long for 13 x 48 x 52 float with a transposed B
  * (Zen 4: 16 KB a product, of which the prefetch is three bursts), but 1.0 to 1.02 times in the mean of 88 batches. An
- * operand that is broadcast is staged again for each share of the batch, which costs less than it gains (32 x 32 x 32
- * float16 with one B took 745 ns and takes 590). A matrix that is multiplied by a vector is read in the order of
- * memory: a row by 128 x 128 float from L3 took 1.3 to 1.5 times as long with a prefetch of the next one (Zen 3), but
- * some vectors 0.88 to 1.0 times (60 x 100 x 4, 2 x 100 x 50 and 3 x 50 x 50 with a transposed B, float and double,
- * Xeon). */
+ * A that is broadcast is staged again for each share of the batch, which costs less than it gains. A matrix that is
+ * multiplied by a vector is read in the order of memory: a row by 128 x 128 float from L3 took 1.3 to 1.5 times as long
+ * with a prefetch of the next one (Zen 3), but some vectors 0.88 to 1.0 times (60 x 100 x 4, 2 x 100 x 50 and 3 x 50 x
+ * 50 with a transposed B, float and double, Xeon). */
 static void choose_prefetch(work *w, int threads)
 {
     enum { TOGETHER = 8 << 10, SEGMENT = 64 << 10, LEAST_TOGETHER = 4, SEGMENTS = 96 };
@@ -589,11 +592,20 @@ static void multiply_ahead(const work *given, int64_t count, const pysimd_matric
     const pysimd_product *p = given->product;
     const int last = p->ndim - 1;
     const int64_t bs_a = p->batch_a[last], bs_b = p->batch_b[last], bs_c = p->batch_c[last];
-    const int64_t shares = most(given->shares, 1);
+    /* A B that is broadcast stays staged, and none of the shares comes before it: batches of 13 sizes from beyond L2
+     * took 0.91 to 0.97 times as long in the mean with bfloat16 and bytes, 0.97 to 1.0 with other types (Xeon with
+     * AMX). */
+    const int keeps = bs_b == 0 && !given->kept && given->shares && !pysimd_reads_b(given->kernel, p->rs_b, p->cs_b);
+    const int64_t shares = most(given->shares - keeps, 1);
     const row_of_products row = row_of(p, size, x);
     work w = *given;
+    pysimd_staged kept = {.data = NULL};
+    pysimd_shape before = {0, 0, 0};
+    if (keeps) w.kept = &kept;
+    w.before = &before;
     for (int64_t i = 0, end; i < count; i = end) {
         end = least(i + w.together, count);
+        w.follow = end < count;
         const int64_t stop = least(end + w.together, count);
         later next = {stretch_of(&row.a, end, stop, shares), stretch_of(&row.b, end, stop, shares),
                       stretch_of(&row.c, end, stop, shares), w.way};

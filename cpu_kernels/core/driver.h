@@ -77,8 +77,8 @@ typedef struct {
     int64_t m, n, k;
 } pysimd_shape;
 
-/* Rows, or columns, of the tile for which the registers are configured where one has `count`: half of a tile needs no other
- * configuration than a whole one. */
+/* Rows, or columns, of the tile for which the registers are configured where one has `count`: half of a tile needs no
+ * other configuration than a whole one. */
 static inline int64_t pysimd_configured(int64_t count, int64_t whole) { return 2 * count == whole ? whole : count; }
 
 static inline int pysimd_flags_in_a_row(const pysimd_kernel *kernel, pysimd_shape *before, const pysimd_call *s,

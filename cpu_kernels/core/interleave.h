@@ -1,5 +1,5 @@
-/* interleave.h: rows of B as micro-panels of 32 columns whose groups of k are adjacent, and rows of A in whole cache lines,
- * by the vectors of a target. */
+/* interleave.h: rows of B as micro-panels of 32 columns whose groups of k are adjacent, and rows of A in whole cache
+ * lines, by the vectors of a target. */
 #ifndef PYSIMD_INTERLEAVE_H
 #define PYSIMD_INTERLEAVE_H
 

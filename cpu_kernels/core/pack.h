@@ -19,7 +19,10 @@ pysimd_panel_shape pysimd_panel_of_b(const pysimd_kernel *kernel, int64_t k, int
 pysimd_sizes pysimd_sizes_in_kernel(const pysimd_kernel *kernel);
 
 /* From a column of a panel of B to the next, in elements. */
-static inline int pysimd_column_step(const pysimd_kernel *kernel) { return kernel->panel == SPLIT ? 1 : kernel->k_group; }
+static inline int pysimd_column_step(const pysimd_kernel *kernel)
+{
+    return kernel->panel == SPLIT ? 1 : kernel->k_group;
+}
 
 /* Not of a WIDE or SPLIT panel, whose values stage.c converts. */
 void pysimd_pack_a(const pysimd_kernel *kernel, int64_t m, int64_t k, const void *a, int64_t rs, int64_t cs, void *to);

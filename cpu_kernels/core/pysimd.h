@@ -31,8 +31,8 @@ enum { /* pysimd_call.flags */
     PYSIMD_EXCHANGED = 8, /* of GEMV: A has the type of B, and B that of A */
     /* Of kernels with tile registers (k_tile), whose configuration takes as long as three steps of a tile. */
     PYSIMD_KEEP = 16,       /* the next call of this thread is of the same kernel: it releases them */
-    PYSIMD_CONFIGURED = 32, /* the call before had PYSIMD_KEEP, and the same m, n and k, or half of a tile for a whole one */
-    PYSIMD_PADDED = 256, /* both panels have zeros behind K, up to a multiple of k_tile groups, if K has more than one */
+    PYSIMD_CONFIGURED = 32, /* the call before had PYSIMD_KEEP, the same k, and the same m and n or half a tile's */
+    PYSIMD_PADDED = 256,    /* both panels have zeros behind a K of more than k_tile groups, up to a multiple of them */
     PYSIMD_AHEAD = 64, /* of GEMV: the batch is larger than L2, so the next product's A is worth a prefetch */
     /* Of outer.h: one or two columns after whole vectors, of which there are nr or fewer, are dot products; cs_a is 1. */
     PYSIMD_DOTS = 128,

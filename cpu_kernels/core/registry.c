@@ -186,9 +186,9 @@ static double filled(const pysimd_kernel *kernel, double macs, int64_t m, int64_
 }
 
 /* Whether a product is worth the parts of a SPLIT panel: elements are split once for each row of A and column of B, of
- * which `filled` m n / (m + n) is a mean, and the part of the tile registers that it fills counts, too. Of 4,500 products
- * and batches of 4 to 100 with 768 thousand multiply-adds and more, those within these limits took 0.76 times as long
- * as with AVX-512 in the mean (1024 x 1024 x 1024 0.3 to 0.45), a tenth of them 1.05 to 1.5 times; with fewer
+ * which `filled` m n / (m + n) is a mean, and the part of the tile registers that it fills counts, too. Of 4,500
+ * products and batches of 4 to 100 with 768 thousand multiply-adds and more, those within these limits took 0.76 times
+ * as long as with AVX-512 in the mean (1024 x 1024 x 1024 0.3 to 0.45), a tenth of them 1.05 to 1.5 times; with fewer
  * multiply-adds 1.0 to 1.3 times, of which splitting is two thirds of the time; below the limits 0.95 to 2.0 times; a
  * transposed A takes twice as long to split (Xeon with AMX). */
 static int is_worth_splitting(const pysimd_kernel *kernel, double macs, int64_t m, int64_t n, int64_t k, int transposed)
@@ -200,11 +200,11 @@ static int is_worth_splitting(const pysimd_kernel *kernel, double macs, int64_t 
 }
 
 /* Whether the product fills a fifth of the tile registers that it takes, unless the kernel reads A where it is, or few
- * columns would be computed by a GEMV kernel, which is slower still. Of 1,400 batches of 10 and 100 with an odd K, an A by
- * rows and 8,192 multiply-adds and more, those that fill a fifth took 0.45 to 0.9 times as long as with AVX-512 in the
- * means of their sizes (33 x 33 x 33 0.75 to 0.8), of 4,096 to 8,192 0.9 to 1.05; those that fill less 0.9 to 1.2 times.
- * Single products of less than 32,768 took 1.0 to 1.3 times as long, since the tile registers are configured for each call
- * (Xeon with AMX). */
+ * columns would be computed by a GEMV kernel, which is slower still. Of 1,400 batches of 10 and 100 with an odd K, an A
+ * by rows and 8,192 multiply-adds and more, those that fill a fifth took 0.45 to 0.9 times as long as with AVX-512 in
+ * the means of their sizes (33 x 33 x 33 0.75 to 0.8), of 4,096 to 8,192 0.9 to 1.05; those that fill less 0.9 to 1.2
+ * times. Single products of less than 32,768 took 1.0 to 1.3 times as long, since the tile registers are configured for
+ * each call (Xeon with AMX). */
 static int fills_tiles(const pysimd_kernel *kernel, double macs, int64_t m, int64_t n, int64_t k)
 {
     if (!kernel->k_tile || k % kernel->k_group == 0 || n <= PYSIMD_GEMV_COLUMNS) return 1;
@@ -332,9 +332,10 @@ const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k)
     return choose_of(OF_ALL, types, m, n, k, 0);
 }
 
-/* Whether products of a transposed A, which is copied before, fill a fourth of their tile registers, or are so large that
- * gemm.c packs any A. Of 1,100 with 32 thousand multiply-adds and more, those that do took 0.9 to 1.05 times as long as with
- * AVX-512 in the means of their sizes, with 64 thousand 0.7 to 0.9; others 0.85 to 1.1 times (Xeon with AMX). */
+/* Whether products of a transposed A, which is copied before, fill a fourth of their tile registers, or are so large
+ * that gemm.c packs any A. Of 1,100 with 32 thousand multiply-adds and more, those that do took 0.9 to 1.05 times as
+ * long as with AVX-512 in the means of their sizes, with 64 thousand 0.7 to 0.9; others 0.85 to 1.1 times (Xeon with
+ * AMX). */
 static int fills_transposed(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k)
 {
     enum { LARGE = 1 << 17 };

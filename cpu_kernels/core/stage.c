@@ -117,8 +117,8 @@ static pysimd_staged split_a(const pysimd_kernel *kernel, const pysimd_operand *
     const pysimd_panel_shape shape = pysimd_panel_of_a(kernel, a->rows, a->cols);
 #ifdef __x86_64__
     for (int64_t q = 0; q < a->count; q++)
-        planes_of_a(a->rows, a->cols, a->from + q * a->bs * VALUE, a->rs, a->cols == 1 ? 1 : a->cs, to + q * shape.bytes,
-                    shape.bytes / a->rows);
+        planes_of_a(a->rows, a->cols, a->from + q * a->bs * VALUE, a->rs, a->cols == 1 ? 1 : a->cs,
+                    to + q * shape.bytes, shape.bytes / a->rows);
 #endif
     return (pysimd_staged){to, a->rows * shape.rs, shape.rs, shape.cs};
 }

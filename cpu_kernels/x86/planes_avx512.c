@@ -19,7 +19,8 @@ typedef struct {
 /* The upper halves of 32 floats. */
 INLINE __m512i upper_halves(__m512 low, __m512 high)
 {
-    const __m512i x = _mm512_srli_epi32(_mm512_castps_si512(low), 16), y = _mm512_srli_epi32(_mm512_castps_si512(high), 16);
+    const __m512i x = _mm512_srli_epi32(_mm512_castps_si512(low), 16);
+    const __m512i y = _mm512_srli_epi32(_mm512_castps_si512(high), 16);
     return _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi32_epi16(x)), _mm512_cvtepi32_epi16(y), 1);
 }
 
@@ -27,7 +28,7 @@ typedef struct {
     __m512 upper, lower;
 } parts;
 
-/* What is not zero and has a lower part of zero is divided by two, and so is infinity, whose lower part would be NaN. */
+/* What is not zero and has a lower part of zero is halved, and so is infinity, whose lower part would be NaN. */
 INLINE parts parts_of(__m256i v)
 {
     const __m512 x = _mm512_cvtph_ps(v), zero = _mm512_setzero_ps();
@@ -47,8 +48,8 @@ INLINE planes planes_of_normal(__m512i v, __mmask32 *special)
 #define EIGHT_BY_LAST_BITS                                                                                             \
     0, BIAS - 10 * ONE, BIAS - 9 * ONE, BIAS - 9 * ONE + 0x40, BIAS - 8 * ONE, BIAS - 8 * ONE + 0x20,                  \
         BIAS - 8 * ONE + 0x40, BIAS - 8 * ONE + 0x60
-    static const _Alignas(64) int16_t by_last_bits[VALUES] = {EIGHT_BY_LAST_BITS, EIGHT_BY_LAST_BITS, EIGHT_BY_LAST_BITS,
-                                                              EIGHT_BY_LAST_BITS};
+    static const _Alignas(64) int16_t by_last_bits[VALUES] = {EIGHT_BY_LAST_BITS, EIGHT_BY_LAST_BITS,
+                                                              EIGHT_BY_LAST_BITS, EIGHT_BY_LAST_BITS};
 #undef EIGHT_BY_LAST_BITS
     const __m512i sign = _mm512_set1_epi16((short)SIGN), positive = _mm512_andnot_si512(sign, v);
     const __mmask32 there = _mm512_test_epi16_mask(positive, positive);

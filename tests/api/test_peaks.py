@@ -112,7 +112,7 @@ def test_loads_read_the_whole_window_and_nothing_else(target, types):
 def test_multiply_adds_load_nothing_and_loads_multiply_nothing(place):
     peak = lib.pysimd_peaks[place]
     multiply_adds = _hot(peak.steps)
-    splits = table.TARGETS[peak.target] == "amx" and table.TYPES[peak.types] == "f16f32"
+    splits = table.TARGETS[peak.target] == "amx" and peak.types == lib.F16F32
     parts = x86.PRODUCTS_OF_PARTS if splits else 1
     assert sum(x.macs for x in multiply_adds) == parts * peak.macs
     assert not {"load", "store", "spill"} & {role for x in multiply_adds for role in x.roles}

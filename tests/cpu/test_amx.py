@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 from process import output_of
-from reference import check
+from reference import check, pair
 
 import pysimd
 from pysimd.backends.cpu import table as cpu_table
@@ -104,6 +104,22 @@ def test_batches_of_bytes(a_dtype, shape, threads, rng):
         if y.ndim == 2:
             np.testing.assert_array_equal(pysimd.matmul(x[:15], y, threads=threads), right[:15])
         assert not tiles_in_use()
+
+
+@needs_amx
+@pytest.mark.parametrize("types", ["f32", "f16f32", "bf16f32", "i8i32", "u8i8i32"])
+@pytest.mark.parametrize("shape", [(700, 33, 34, 33), (1501, 16, 40, 24), (300, 70, 33, 65)], ids=str)
+def test_a_batch_from_beyond_l2_with_one_b(types, shape, rng):
+    """B stays as it was packed, and tile registers as they are configured, while the next products are prefetched."""
+    batch, m, k, n = shape
+    a, b = pair(rng, types, (batch, m, k), (k, n))
+    for y in (b, np.asfortranarray(b)):
+        name = pysimd.kernel(f"amx_{types}_outer_32x32") if types != "f32" else None
+        found = pysimd.matmul(a, y, kernel=name, threads=1)
+        assert not tiles_in_use()
+        for i in (0, 1, batch // 2, batch - 2, batch - 1):
+            assert found[i].tobytes() == pysimd.matmul(a[i : i + 1], y, kernel=name, threads=1)[0].tobytes(), i
+        check(found, types, a, b)
 
 
 @needs_amx
