@@ -186,11 +186,11 @@ static double filled(const pysimd_kernel *kernel, double macs, int64_t m, int64_
 }
 
 /* Whether a product is worth the parts of a SPLIT panel: elements are split once for each row of A and column of B, of
- * which `filled` m n / (m + n) is a mean, and the part of the tile registers that it fills counts, too. Of 4,500
- * products and batches of 4 to 100 with 768 thousand multiply-adds and more, those within these limits took 0.76 times
- * as long as with AVX-512 in the mean (1024 x 1024 x 1024 0.3 to 0.45), a tenth of them 1.05 to 1.5 times; with fewer
- * multiply-adds 1.0 to 1.3 times, of which splitting is two thirds of the time; below the limits 0.95 to 2.0 times; a
- * transposed A takes twice as long to split (Xeon with AMX). */
+ * which `filled` m n / (m + n) is a mean, and the part of the tile registers that it fills counts, too. Of 6,554
+ * products and batches of 4 to 100 with 768 thousand multiply-adds and more, the 3,005 within these limits took 0.78
+ * times as long as with AVX-512 in the mean, 11 % of them more than 1.05 times, one more than 1.34 times in a hundred;
+ * the others 1.28 times in the mean; those with 256 to 768 thousand 0.95 to 1.4 times. A transposed A is copied before
+ * it is split (Xeon with AMX). */
 static int is_worth_splitting(const pysimd_kernel *kernel, double macs, int64_t m, int64_t n, int64_t k, int transposed)
 {
     enum { LEAST = 24, LEAST_TRANSPOSED = 36, LEAST_OF_SHORT_K = 64, SHORT_K = 32 };
