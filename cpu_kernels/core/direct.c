@@ -85,12 +85,12 @@ static int takes_single_exchanged(const pysimd_product *p)
 /* Whether a single product of not many columns, whose tiles have up to 14 or 16 rows, is computed from rows of A that
  * are widened in L1. By ratios of time, 8 to 2500 rows (Xeon with AMX): an A by rows and K up to 24 0.7 to 1.0 times,
  * of more terms 0.75 to 0.9 with up to 16 rows, 0.9 to 1.2 with more; a transposed A of up to 300 rows 0.8 to 0.95, of
- * 1000 and more 1.0 to 1.2. Batches of 20 took 0.8 to 1.6 times as long. Not measured where AVX-512 is in halves. */
+ * 1000 and more 1.0 to 1.2. Batches of 20 took 0.8 to 1.6 times as long. In halves 70 took 0.94 times as long in the
+ * mean, none more than 1.05 times, of few columns of a transposed A 50 took 0.94 (Zen 4). */
 static int takes_some_columns(const pysimd_product *p)
 {
     enum { LEAST = 10, MOST = 32, LEAST_ROWS = 8, FEW = 16, TRANSPOSED_ROWS = 300, SHORT = 24, LONG = 128, MANY = 24 };
     if (p->ndim || p->n < LEAST || p->n > MOST || p->m < LEAST_ROWS || p->k > LONG) return 0;
-    if (pysimd_is_in_halves()) return 0;
     if (p->n == FEW + 1 || p->n == FEW + 2) return 0; /* of batches the last columns are dot products: other bits */
     if (p->cs_a == 1) return p->k <= SHORT || p->m <= FEW;
     return p->rs_a == 1 && p->n > FEW && p->m <= TRANSPOSED_ROWS && (p->k <= SHORT || p->n >= MANY);
@@ -100,13 +100,13 @@ int pysimd_is_direct_exchanged(const pysimd_kernel *kernel, const pysimd_product
 {
     if (p->rs_a != 1 || p->cs_a == 1 || p->n > PYSIMD_MOST_DIRECT_COLUMNS || p->flags & ~PYSIMD_ZERO) return 0;
     if (pysimd_exchanges_columns(kernel, p->m, p->n, p->k)) return 1;
-    if (!function_exchanged(kernel) || pysimd_is_in_halves()) return 0;
+    if (!function_exchanged(kernel)) return 0;
     return takes_single_exchanged(p) && pysimd_is_in_part_of_l2(p->m, p->n, p->k);
 }
 
 int pysimd_exchanges_columns(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k)
 {
-    if (!pysimd_is_of_direct_columns(m, n, k) || !function_exchanged(kernel) || pysimd_is_in_halves()) return 0;
+    if (!pysimd_is_of_direct_columns(m, n, k) || !function_exchanged(kernel)) return 0;
     return pysimd_is_in_part_of_l2(m, n, k);
 }
 

@@ -187,12 +187,12 @@ static PyArrayObject *new_product(plan *p)
     return array;
 }
 
-/* Whether C is added after the product, which is then computed by routes that only store; the bits are those of kernels,
- * which add C at the end of a block of K. By ratios of time, batches of 10 to 300 whose C is in a part of L2, 2 to 16
- * columns, of double up to 8 (Xeon with AMX): where the result is not C, 0.5 to 0.9 in the means of types; where it is,
- * so that the product needs an array of its own, 0.45 to 0.95 with K up to 7, 0.6 to 1.3 with a longer K. There, and with
- * more columns, bytes took 0.6 to 0.95 times as long with a function for small products, 16 bits 0.9 to 1.0, floats 1.0
- * to 1.05; others 1.0 to 1.4. */
+/* Whether C is added after the product, which is then computed by routes that only store; the bits are those of
+ * kernels, which add C at the end of a block of K. By ratios of time, batches of 10 to 300 whose C is in a part of L2,
+ * 2 to 16 columns, of double up to 8 (Xeon with AMX): where the result is not C, 0.5 to 0.9 in the means of types;
+ * where it is, so that the product needs an array of its own, 0.45 to 0.95 with K up to 7, 0.6 to 1.3 with a longer K.
+ * There, and with more columns, bytes took 0.6 to 0.95 times as long with a function for small products, 16 bits 0.9 to
+ * 1.0, floats 1.0 to 1.05; others 1.0 to 1.4. */
 static int adds_afterwards(const request *r, plan *p, const pysimd_kernel *kernel, PyArrayObject *result)
 {
     enum { COLUMN_BYTES = 64, COLUMNS_OF_C = 32, SHORT_K = 8 };
@@ -207,6 +207,45 @@ static int adds_afterwards(const request *r, plan *p, const pysimd_kernel *kerne
     return pysimd_has_small(kernel, &p->product);
 }
 
+/* The number of threads, and what the driver asks for beside it. */
+static double plan_threads(const request *r, plan *p, const pysimd_kernel *kernel)
+{
+    const double ns = estimate(p, kernel);
+    p->product.threads = threads_worth(ns, r->threads);
+    p->product.ns = ns;
+    p->product.woken = r->threads ? 0 : pysimd_threads_for(ns, limits.wake_ns, limits.threads);
+    return ns;
+}
+
+typedef enum { FAILED, DONE, NOT_TAKEN } outcome; /* FAILED: with an exception */
+
+/* The products of a batch, stored in p->out by an epilogue. */
+static outcome multiply_to_epilogue(const request *r, plan *p, const pysimd_kernel *kernel)
+{
+    const int64_t longest = pysimd_longest_block(kernel, pysimd_element_sizes[kernel->types]);
+    if (!pysimd_may_store_apart(r, p) || (r->factors.adds && p->a.cols > longest)) return NOT_TAKEN;
+    const operand *out = &p->out;
+    pysimd_epilogue e = {.types = p->types, .factors = r->factors, .m = out->rows, .n = out->cols, .rs = out->rs,
+                         .cs = out->cs, .size = out->size};
+    if (pysimd_is_narrow(p)) e.narrow = pysimd_narrowing(kernel), e.widen = pysimd_widening(kernel, 0);
+    pysimd_fill_stored_apart(p, kernel, &e);
+    p->product.chosen = !r->kernel;
+    if (!pysimd_takes_epilogue(kernel, &p->product)) return NOT_TAKEN;
+    const double ns = plan_threads(r, p, kernel);
+    return compute(kernel, &p->product, ns, NULL, NULL, NULL) ? FAILED : DONE;
+}
+
+/* Whether the result would need an array of its own, or is large, and scaled row by row: adjacent rows, which are
+ * scaled where they are, took 0.95 times as long. */
+static int gains_by_epilogue(const request *r, const plan *p)
+{
+    enum { SOME = 1 << 10 };
+    const operand *out = &p->out;
+    if (pysimd_is_narrow(p) || r->factors.adds) return 1;
+    if (out->rows <= 1 || out->cols <= 1 || out->rs == out->cols * out->size) return 0;
+    return (double)p->count * (double)out->rows * (double)out->cols >= SOME;
+}
+
 /* The product in `result`, which the plan has as its `out`, or in an array of its own, where it is scaled or converted
  * afterwards and C must not be overwritten by then. 0: with an exception. */
 static int multiply_into(const request *r, plan *p, PyArrayObject *result)
@@ -216,6 +255,8 @@ static int multiply_into(const request *r, plan *p, PyArrayObject *result)
     if (!r->kernel && plain && !f->adds && !narrow) pysimd_merge_rows(p);
     const pysimd_kernel *kernel = r->kernel ? r->kernel : chosen(p);
     const int in_place = !narrow && (plain ? !adds_afterwards(r, p, kernel, result) : scales_in_place(p, kernel));
+    const outcome stored = !in_place && gains_by_epilogue(r, p) ? multiply_to_epilogue(r, p, kernel) : NOT_TAKEN;
+    if (stored != NOT_TAKEN) return stored == DONE;
     const int accumulates = f->adds && in_place;
     const operand target = p->out;
     PyArrayObject *product = result;
@@ -227,20 +268,22 @@ static int multiply_into(const request *r, plan *p, PyArrayObject *result)
     p->product.chosen = !r->kernel;
     p->product.alpha = f->alpha, p->product.beta = f->beta;
     const pysimd_scaling scaling = in_place ? (pysimd_scaling){0} : scaling_of(r, p, kernel, &p->out, &target);
-    const double ns = estimate(p, kernel);
-    p->product.threads = threads_worth(ns, r->threads);
-    p->product.ns = ns;
-    p->product.woken = r->threads ? 0 : pysimd_threads_for(ns, limits.wake_ns, limits.threads);
+    const double ns = plan_threads(r, p, kernel);
     const int failed = compute(kernel, &p->product, ns, in_place ? NULL : &scaling, result, copied);
     if (product != result) Py_DECREF(product);
     return !failed;
 }
 
-/* The product in an array of its own, which is then copied into p->out. */
-static PyObject *multiply_apart(const request *r, plan *p, npy_intp *shape, int nd)
+/* The product in p->out, or in an array of its own, which is then copied there. */
+static PyObject *multiply_apart(const request *r, plan *p, npy_intp *shape, int nd, way_to_out way)
 {
     const operand target = p->out;
     const request copy = {.factors = {.alpha = 1}};
+    if (way == STORED_APART) {
+        const outcome stored = multiply_to_epilogue(r, p, r->kernel ? r->kernel : chosen(p));
+        if (stored == DONE) Py_INCREF(target.array);
+        if (stored != NOT_TAKEN) return stored == DONE ? (PyObject *)target.array : NULL;
+    }
     PyArrayObject *result = new_array(shape, nd, p->result_type);
     if (!result) return NULL;
     pysimd_result_operand(r, p, result, &p->out);
@@ -266,7 +309,7 @@ static PyObject *multiply(const request *r)
     if (nd > PYSIMD_MAX_DIMS || (r->out && !pysimd_takes_out(r, &p, r->out, shape, nd))) return not_implemented();
     const int empty = p.count == 0 || p.a.rows == 0 || p.b.cols == 0;
     const way_to_out way = r->out && !empty ? pysimd_way_to_out(r, &p) : STORED;
-    if (way == COPIED) return multiply_apart(r, &p, shape, nd);
+    if (way == COPIED || way == STORED_APART) return multiply_apart(r, &p, shape, nd, way);
     PyArrayObject *result = (PyArrayObject *)r->out;
     if (result)
         Py_INCREF(result);

@@ -10,8 +10,11 @@ enum {
     PYSIMD_INTERRUPTED = -2,
 };
 
+typedef struct pysimd_epilogue pysimd_epilogue; /* scale.h */
+
 /* C = A B (PYSIMD_ZERO) or C += A B over a grid of batch dimensions, any m, n, k.
- * Strides count elements; the columns of C are adjacent. C overlaps neither A nor B, nor itself. */
+ * Strides count elements; the columns of C are adjacent. C overlaps neither A nor B, nor itself. With an epilogue rs_c
+ * and cs_c are those of scratch memory, and c and batch_c those of the array to which it brings the products. */
 typedef struct {
     int64_t m, n, k;
     const void *a;
@@ -27,6 +30,7 @@ typedef struct {
     int threads, woken; /* of pysimd_run; less than 1 and more than PYSIMD_MAX_THREADS are allowed */
     double ns;          /* of pysimd_run */
     double alpha, beta;
+    const pysimd_epilogue *epilogue; /* NULL, or of products that pysimd_takes_epilogue */
     int (*begin)(void *context); /* NULL, or called when all memory is there, before C is read: nonzero ends it */
     int (*interrupted)(void *context); /* NULL, or asked in between by the calling thread: nonzero ends the product */
     void *context;
@@ -93,6 +97,10 @@ static inline int pysimd_flags_in_a_row(const pysimd_kernel *kernel, pysimd_shap
 
 /* Whether the kernel's function for small products computes these. */
 int pysimd_has_small(const pysimd_kernel *kernel, const pysimd_product *product);
+
+/* Whether some products of the batch at a time fit in a part of L1, and none is divided: then each thread computes them
+ * there, and brings them to where they belong by the epilogue of the product. */
+int pysimd_takes_epilogue(const pysimd_kernel *kernel, const pysimd_product *product);
 
 /* Returns 0; -1 if there is no memory for the panels (C is then untouched); or PYSIMD_INTERRUPTED, after a nonzero
  * result of product->begin (C is then untouched) or product->interrupted. */

@@ -93,8 +93,6 @@ static int is_of(pysimd_target target)
 
 int pysimd_has(pysimd_target target) { return (int)target <= bound && is_of(target); }
 
-int pysimd_is_in_halves(void) { return halves; }
-
 int pysimd_can_run(const pysimd_kernel *kernel) { return pysimd_has(kernel->target); }
 
 /* Whether dispatch takes `x` rather than `y`, where both are for n. */
@@ -173,7 +171,10 @@ static const pysimd_kernel *of_columns(int types, int64_t n) { return chosen(typ
 static const pysimd_kernel *unless_whole(const pysimd_kernel *kernel, int64_t m, int64_t n)
 {
     const int whole = m == kernel->mr || (n == kernel->nr && m % kernel->mr == 0);
-    return kernel->dispatch_whole && !whole ? of_columns((int)kernel->types, kernel->dispatch + 1) : kernel;
+    if (!kernel->dispatch_whole || whole) return kernel;
+    const pysimd_kernel *wider = of_columns((int)kernel->types, kernel->dispatch + 1);
+    /* Five to eight columns of double took 1.15 times as long by the three vectors of 32 bytes for nine (Zen 4). */
+    return wider->dispatch_halves ? of_columns((int)kernel->types, CHOICES - 1) : wider;
 }
 
 /* The part of tile registers that a product fills, of those that it takes; 1: its kernel has no tile registers. */
@@ -261,12 +262,13 @@ static const pysimd_kernel *of_some_rows(int types, int64_t m, int64_t n, int64_
  * as long as those of two for float and double with K up to 7, of four vectors 0.8 to 0.95 times with K up to 24 and
  * 15; for batches of 10 and 100 0.8 to 1.0; with a longer K, and six vectors from K = 8 on with few rows, up to 1.2
  * times. 33 to 48 columns of double took 0.7 to 1.0 times as long as with three vectors with K up to 8, batches of 20
- * and 100, and 0.97 times with K up to 16 (Xeon with AMX). NULL: none, as where AVX-512 is executed in halves (not
- * measured). Of widened values see with_longer_rows. */
+ * and 100, and 0.97 times with K up to 16 (Xeon with AMX). Where AVX-512 is executed in halves, 120 products and
+ * batches took 0.9 times as long in the mean, and none more than 1.03 times (Zen 4). NULL: none. Of widened values see
+ * with_longer_rows. */
 static const pysimd_kernel *of_short_k(int types, int64_t m, int64_t n, int64_t k)
 {
     enum { LEAST_ROWS = 4, SHORTEST = 8, SHORT = 25, SHORT_OF_DOUBLE = 16, SOME_COLUMNS = 33, COLUMNS = 48 };
-    if (halves || (types != F32 && types != F64) || m < LEAST_ROWS) return NULL;
+    if ((types != F32 && types != F64) || m < LEAST_ROWS) return NULL;
     const pysimd_kernel *few = atomic_load_explicit(&ordered_choices[types].few, memory_order_acquire);
     if (!few || few->target != AVX512) return NULL;
     if (types == F64 && n >= SOME_COLUMNS && n <= COLUMNS) return k <= SHORTEST ? few : NULL;
@@ -276,12 +278,13 @@ static const pysimd_kernel *of_short_k(int types, int64_t m, int64_t n, int64_t 
 
 /* The same of widened values, whose tiles of two vectors those of three and four replace: 600 products and batches with
  * 65 to 127 columns took 0.87 times as long in the mean with K up to 8, 0.88 up to 15, 0.93 up to 24, three vectors up
- * to 96 columns and four from there; of a transposed A or B 0.87, 0.89 and 0.93 times (Xeon with AMX). With a longer K
- * other routes take 0.75 to 0.9 times as long as tiles. Tiles of six vectors took 0.97 to 1.0 times as long as of two. */
+ * to 96 columns and four from there; of a transposed A or B 0.87, 0.89 and 0.93 times (Xeon with AMX); in halves 0.98
+ * times (40 of float16, Zen 4). With a longer K other routes take 0.75 to 0.9 times as long as tiles. Tiles of six
+ * vectors took 0.97 to 1.0 times as long as of two. */
 static const pysimd_kernel *with_longer_rows(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k)
 {
     enum { LEAST_ROWS = 4, SHORT = 25, SOME_COLUMNS = 96, THREE_VECTORS = 48, FOUR_VECTORS = 64 };
-    if (halves || kernel->target != AVX512 || kernel->panel != WIDE || kernel->k_group > 1) return kernel;
+    if (kernel->target != AVX512 || kernel->panel != WIDE || kernel->k_group > 1) return kernel;
     if (n <= PYSIMD_SMALL_COLUMNS || m < LEAST_ROWS || k >= SHORT) return kernel;
     return of_columns((int)kernel->types, n <= SOME_COLUMNS ? THREE_VECTORS : FOUR_VECTORS);
 }
@@ -404,7 +407,7 @@ static int takes_dots(const pysimd_kernel *kernel, int64_t few, int64_t many, in
     const int small = size < 4 ? large * size <= (double)pysimd_caches().l2 : large <= SMALL;
     /* Rows of float from two thirds of that K on: 9 to 16 of them took 0.8 to 1.0 times as long (Xeon with AMX), but
      * columns 1.05 times in the mean. */
-    const int of_float_rows = size == 4 && wide && many <= PYSIMD_SMALL_COLUMNS && kernel->target >= AVX512 && !halves;
+    const int of_float_rows = size == 4 && wide && many <= PYSIMD_SMALL_COLUMNS && kernel->target >= AVX512;
     const int64_t terms = (many <= NOT_MANY ? 2 : 1) * k + (of_float_rows ? k / 2 : 0);
     if (small && terms >= few * kernel->dispatch_dots_k) return 1;
     const int some = small || (few <= SOME && large * size <= most_bytes());
@@ -583,11 +586,11 @@ static const pysimd_kernel *of_few_columns(int types, int64_t m, int64_t n, int6
     return m >= rows ? gemv : of_columns(types, n);
 }
 
-/* The GEMV kernel of AVX2 for few columns of an A by rows and a short K, where AVX-512 computes the others, or NULL.
- * Where that is executed in halves it was not measured. */
+/* The GEMV kernel of AVX2 for few columns of an A by rows and a short K, where AVX-512 computes the others, or NULL. In
+ * halves 80 products and batches of 20 took 0.91 times as long in the mean, one of 1.1 to 1.3 (Zen 4). */
 static const pysimd_kernel *of_short_rows(int types, int64_t m, int64_t n, int64_t k, pysimd_order a)
 {
-    if (n < 2 || n > PYSIMD_GEMV_COLUMNS || n >= m || k < 2 || a != PYSIMD_BY_ROWS || halves) return NULL;
+    if (n < 2 || n > PYSIMD_GEMV_COLUMNS || n >= m || k < 2 || a != PYSIMD_BY_ROWS) return NULL;
     const pysimd_kernel *gemv = chosen(types, n, OF_GEMV), *widest = of_columns(types, CHOICES - 1);
     if (!gemv || widest->target < AVX512 || pysimd_element_sizes[types].a == 1 || k >= gemv->dispatch_k) return NULL;
     return m >= least_rows_of_avx2(by_rows_beside_avx512, types, n, k) ? gemv : NULL;
@@ -633,21 +636,22 @@ static const int least_k_in_order[2][3][MOST_IN_ORDER - 1] = {
 
 /* The GEMV kernel of few rows, or columns, whose operands both have adjacent elements along K, where AVX-512 computes
  * the others, or NULL: that of AVX-512, or of AVX2, by which two and three columns of float with K from 4 to 11 took
- * 0.75 to 0.9 times as long as by tiles, three of double 0.8, four with K from 8 on 0.75 to 0.95 (Xeon with AMX). Where
- * AVX-512 is executed in halves it was not measured. */
+ * 0.75 to 0.9 times as long as by tiles, three of double 0.8, four with K from 8 on 0.75 to 0.95 (Xeon with AMX). In
+ * halves 150 products and batches of 20 took 0.98 times as long in the mean (0.62 to 1.29, Zen 4). */
 static const pysimd_kernel *of_few_in_order(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
 {
     enum { LEAST = 8, LEAST_K = 4, SHORT_K = 12, SOME_K = 32, SHORT_K_OF_FOUR = 8 };
     const int wide = m < n, size = pysimd_element_sizes[types].a;
     const int64_t few = wide ? m : n, many = wide ? n : m;
-    if (a != PYSIMD_BY_ROWS || b != PYSIMD_BY_COLUMNS || halves || size == 1) return NULL;
+    if (a != PYSIMD_BY_ROWS || b != PYSIMD_BY_COLUMNS || size == 1) return NULL;
     if (few < 2 || few > MOST_IN_ORDER || many < LEAST || k < LEAST_K) return NULL;
     const pysimd_kernel *dots = atomic_load_explicit(&ordered_choices[types].dots, memory_order_acquire);
     if (!dots || dots->target < AVX512) return NULL;
     const int halves_register = size == 2 && k % 16 == 8 && k < SOME_K; /* 41 x 8 x 2 float16 took 1.45 times as long */
     if (!halves_register && k >= least_k_in_order[wide][size == 8 ? 0 : size == 4 ? 1 : 2][few - 2]) {
         const pysimd_kernel *other = few > PYSIMD_GEMV_COLUMNS ? pysimd_choose(types, m, n, k) : NULL;
-        return other && other->k_tile ? NULL : dots;
+        return other && (other->k_tile || other->k_group > 1) ? NULL : dots; /* 5 x 53 x 46 bfloat16 took 1.17 times as
+                                                                                long as by pairs (Zen 4) */
     }
     if (wide || few > PYSIMD_GEMV_COLUMNS) return NULL;
     const int four = size == 8 && few == 4, short_k = size <= 4 && few < 4 && k < SHORT_K;
@@ -715,11 +719,10 @@ int pysimd_is_in_part_of_l2(int64_t m, int64_t n, int64_t k)
     return bytes <= (n <= 6 ? l2 : l2 / 2);
 }
 
-/* The kernel of AVX-512 for few columns of a transposed A (pysimd_is_of_direct_columns), or NULL. Where AVX-512 is
- * executed in halves it was not measured. */
+/* The kernel of AVX-512 for few columns of a transposed A (pysimd_is_of_direct_columns), or NULL. */
 static const pysimd_kernel *of_direct_columns(int types, int64_t m, int64_t n, int64_t k, pysimd_order a)
 {
-    if (a != PYSIMD_BY_COLUMNS || (types != BF16F32 && types != F16F32) || halves) return NULL;
+    if (a != PYSIMD_BY_COLUMNS || (types != BF16F32 && types != F16F32)) return NULL;
     if (!pysimd_is_of_direct_columns(m, n, k) || !pysimd_is_in_part_of_l2(m, n, k)) return NULL;
     const pysimd_kernel *kernel = of_columns(types, PYSIMD_MOST_DIRECT_COLUMNS); /* all columns are in one tile */
     return kernel && kernel->target == AVX512 ? kernel : NULL;
@@ -736,15 +739,18 @@ static int is_one_block(const pysimd_kernel *kernel, int64_t k)
  * rows by up to 48 columns 0.35 to 0.95 with three vectors, K in one block of it; 5 to 14 rows of double by up to 32
  * columns, K in two blocks of the other, 0.5 to 0.85; with two vectors 33 to 64 columns of double, K in several blocks
  * of the other, 0.4 to 0.97, of float, K in one block of it, 0.5 to 0.9, with K and rows as below. With a B by columns
- * they took 0.9 to 3.8 times as long, but 15 and more rows of double 0.75 to 1.0. */
+ * they took 0.9 to 3.8 times as long, but 15 and more rows of double 0.75 to 1.0. In halves 165 products and batches of
+ * 10 took 0.96 times as long in the mean, none but those excepted more than 1.08 times (Zen 4). */
 static const pysimd_kernel *of_long_k(int types, int64_t m, int64_t n, int64_t k, pysimd_order b)
 {
     enum { FEW = 4, NOT_MANY = 8, SOME = 14, MANY = 40, MOST = 99 };
     enum { SHORT_K = 64, LONG_K = 128, COLUMNS = 32, COLUMNS_OF_THREE = 48 };
     const pysimd_kernel *three = of_columns(types, COLUMNS_OF_THREE), *two = of_columns(types, CHOICES - 1);
-    if (halves || (types != F32 && types != F64) || two->target != AVX512 || n <= PYSIMD_GEMV_COLUMNS) return NULL;
+    if ((types != F32 && types != F64) || two->target != AVX512 || n <= PYSIMD_GEMV_COLUMNS) return NULL;
     if (n > PYSIMD_SMALL_COLUMNS || m > MOST || k <= SHORT_K) return NULL;
     if (b != PYSIMD_BY_ROWS && (types == F32 || m <= SOME)) return NULL;
+    const int of_three_halves = halves && types == F64 && of_columns(types, n)->dispatch_halves; /* up to 1.28 times */
+    if (m <= FEW && of_three_halves) return NULL;
     if (m <= FEW) return m > 1 && n <= COLUMNS_OF_THREE && k >= LONG_K && is_one_block(three, k) ? three : NULL;
     const pysimd_kernel *kernel = pysimd_choose(types, m, n, k);
     if (n <= COLUMNS) return m <= SOME && !is_one_block(kernel, k) && is_one_block(three, k) ? three : NULL;
@@ -761,7 +767,7 @@ static const pysimd_kernel *of_one_row_of_tiles(int types, int64_t m, int64_t n,
 {
     enum { FEW_OF_DOUBLE = 6, FEW_OF_FLOAT = 8, SHORT_K = 64, COLUMNS = 32, COLUMNS_OF_THREE = 48 };
     const pysimd_kernel *two = of_columns(types, CHOICES - 1);
-    if (halves || (types != F32 && types != F64) || two->target != AVX512) return NULL;
+    if ((types != F32 && types != F64) || two->target != AVX512) return NULL;
     if (a != PYSIMD_BY_ROWS || b != PYSIMD_BY_COLUMNS || k <= SHORT_K) return NULL;
     if (n <= COLUMNS || n > PYSIMD_SMALL_COLUMNS || m > two->mr) return NULL;
     return types == F64 ? (m > FEW_OF_DOUBLE ? two : NULL) : m > FEW_OF_FLOAT && n > COLUMNS_OF_THREE ? two : NULL;

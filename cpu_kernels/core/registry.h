@@ -52,8 +52,8 @@ extern const pysimd_sizes pysimd_element_sizes[TYPES];
 /* The features that both the processor has and the operating system saves. */
 uint64_t pysimd_cpu_features(void);
 
-/* Whether this processor executes instructions of 64 bytes as two of 32, as it says itself: then two vectors of AVX2 take
- * no longer than one of AVX-512. */
+/* Whether this processor executes instructions of 64 bytes as two of 32, as it says itself: then two vectors of AVX2
+ * take no longer than one of AVX-512. */
 int pysimd_halves_avx512(void);
 
 /* Asks the operating system for the tile registers of AMX, for all threads of the process; 0 if it refuses. */
@@ -72,9 +72,6 @@ int pysimd_is_started(void);
 int pysimd_has(pysimd_target target);
 
 int pysimd_can_run(const pysimd_kernel *kernel);
-
-/* Whether the processor executes instructions of 64 bytes as two of 32. */
-int pysimd_is_in_halves(void);
 
 /* The kernel that dispatch takes for products of m rows, n columns and k, by the rule of kernels.inc, but for what it
  * says of the order of the operands. A single row is computed by a GEMV kernel with the operands exchanged,
@@ -157,8 +154,8 @@ static inline int pysimd_looks_at_order(int64_t m, int64_t n, int64_t k)
  * operand is read fastest. So their bits depend on it, but never on the size of the batch. */
 const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b);
 
-/* `kernel`, which pysimd_choose has found, or another one where it asks for more multiply-adds of operands in this order
- * (.dispatch_macs_otherwise), or few columns are dot products (.dispatch_before_gemv). */
+/* `kernel`, which pysimd_choose has found, or another one where it asks for more multiply-adds of operands in this
+ * order (.dispatch_macs_otherwise), or few columns are dot products (.dispatch_before_gemv). */
 const pysimd_kernel *pysimd_of_order(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k, pysimd_order a,
                                      pysimd_order b);
 

@@ -240,7 +240,7 @@ way_to_out pysimd_way_to_out(const request *r, const plan *p)
     if (r->c && !pysimd_same_memory(out->array, p->c.array) && pysimd_overlap(out->array, p->c.array)) return COPIED;
     if (narrow || out->cols <= 1 || out->cs == out->size) return STORED;
     const int may_exchange = !r->kernel && p->types != U8I8I32; /* there is no int8 x uint8 */
-    return may_exchange && (out->rows <= 1 || out->rs == out->size) ? STORED_TRANSPOSED : COPIED;
+    return may_exchange && (out->rows <= 1 || out->rs == out->size) ? STORED_TRANSPOSED : STORED_APART;
 }
 
 static operand transposed(operand x)
@@ -302,6 +302,16 @@ void pysimd_merge_rows(plan *p)
     }
 }
 
+int pysimd_may_store_apart(const request *r, const plan *p)
+{
+    PyArrayObject *out = p->out.array;
+    if (p->count < 2 || (r->factors.adds && !pysimd_same_memory(out, p->c.array))) return 0;
+    if (pysimd_overlap(out, p->a.array) || pysimd_overlap(out, p->b.array)) return 0;
+    int one_b = 1;
+    for (int d = 0; d < p->batch_dims; d++) one_b &= p->batch[d] == 1 || !pysimd_batch_stride(p, &p->b, d);
+    return !one_b || !rows_are_few(p);
+}
+
 /* Whether C is written by non-temporal stores: only where they are one ascending sequence that fills every cache line,
  * so rows as wide as the tile, one after the other. Lines of which a part is stored at another time, or in another way,
  * are written to memory more than once: 24x24 float products took 14 times as long. */
@@ -337,7 +347,18 @@ void pysimd_fill_product(plan *p, const pysimd_kernel *kernel, int flags, double
     q->chosen = 0;
     q->threads = q->woken = 1;
     q->ns = 0;
+    q->epilogue = NULL;
     q->interrupted = NULL;
     const int dots = kernel->dispatch_dots && q->cs_a == 1 && q->rs_b == 1;
     if (kernel->form == GEMV && q->m < q->n && (q->m <= PYSIMD_GEMV_COLUMNS || dots)) exchange_operands(q);
+}
+
+void pysimd_fill_stored_apart(plan *p, const pysimd_kernel *kernel, const pysimd_epilogue *epilogue)
+{
+    pysimd_product *q = &p->product;
+    pysimd_fill_product(p, kernel, PYSIMD_ZERO, 0);
+    const int exchanged = q->flags & PYSIMD_EXCHANGED;
+    q->flags &= ~PYSIMD_STREAM;
+    q->rs_c = exchanged ? 1 : q->n, q->cs_c = exchanged ? q->m : 1;
+    q->epilogue = epilogue;
 }

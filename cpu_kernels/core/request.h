@@ -60,13 +60,17 @@ void pysimd_result_operand(const request *r, const plan *p, PyArrayObject *array
 /* Whether `given` is an array for the result, of this shape and of its dtype, that can be written. It is p->out then. */
 int pysimd_takes_out(const request *r, plan *p, PyObject *given, const npy_intp *shape, int nd);
 
-/* How the result comes to p->out: kernels store it, which they do to adjacent columns; they store C^T = B^T A^T; or it
- * is copied, as where `out` overlaps what they read. */
-typedef enum { STORED, STORED_TRANSPOSED, COPIED } way_to_out;
+/* How the result comes to p->out: kernels store it, which they do to adjacent columns; they store C^T = B^T A^T; an
+ * epilogue stores it; or it is copied, as where `out` overlaps what they read. */
+typedef enum { STORED, STORED_TRANSPOSED, STORED_APART, COPIED } way_to_out;
 way_to_out pysimd_way_to_out(const request *r, const plan *p);
 
 /* The plan as that of C^T = B^T A^T, or back. */
 void pysimd_exchange_plan(const request *r, plan *p);
+
+/* Whether an epilogue may store the products in p->out, which is not written before A and B have been read, one product
+ * after the other; what is added is in the same memory. Not where rows of products are merged. */
+int pysimd_may_store_apart(const request *r, const plan *p);
 
 /* Turns a batch with one B into one product of all its rows where that is faster: for a plan whose operands and result
  * are known, without C. */
@@ -75,6 +79,9 @@ void pysimd_merge_rows(plan *p);
 /* The product of a plan whose operands and result are known. Larger results than `stream_bytes` are written by
  * non-temporal stores where they can be. */
 void pysimd_fill_product(plan *p, const pysimd_kernel *kernel, int flags, double stream_bytes);
+
+/* The same of products that an epilogue stores. */
+void pysimd_fill_stored_apart(plan *p, const pysimd_kernel *kernel, const pysimd_epilogue *epilogue);
 
 /* How an operand is stored. */
 pysimd_order pysimd_order_of(const operand *x);

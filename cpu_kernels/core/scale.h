@@ -29,6 +29,21 @@ typedef struct {
 
 void pysimd_scale(const pysimd_scaling *scaling);
 
+/* What becomes of the products of a batch that kernels do not store in C: alpha times each, plus beta times what is
+ * there, in memory with any strides (in bytes), of 16 bits with `narrow`. */
+struct pysimd_epilogue {
+    int types;
+    pysimd_narrow_fn *narrow;
+    pysimd_widen_fn *widen;
+    pysimd_factors factors;
+    int64_t m, n, rs, cs;
+    int size; /* of an element that is stored */
+};
+
+/* `count` products, one after the other by rows, which it may scale in place, to matrices at distances of `step`
+ * bytes. */
+void pysimd_store_products(const pysimd_epilogue *epilogue, int64_t count, char *products, char *to, int64_t step);
+
 /* C = alpha * product + beta * C for m rows of n adjacent elements; C is not read unless factors.adds. */
 void pysimd_scale_tile(int types, pysimd_factors factors, int64_t m, int64_t n, const void *product, int64_t rs_product,
                        void *c, int64_t rs_c);

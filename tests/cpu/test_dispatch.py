@@ -63,7 +63,7 @@ def expected(types: str, bound: str, large: bool = False) -> list[str]:
     needs fewer lanes), and of these the one with the smallest ``.dispatch``. Rows for products of many multiply-adds
     count for large ones only, but those for a vector for any of one column, and rows ``.not_with`` a target of this CPU
     not at all; the row for any number of columns may be ``.dispatch_before_gemv``. A row for whole tiles leaves others
-    to the one for more columns."""
+    to the one for more columns, unless that needs fewer lanes."""
     targets = [t for t in HERE if TARGETS.index(t) <= TARGETS.index(bound)]
     rows = [row for row in ROWS if row.types == cpu_table.TYPES[types] and cpu_table.TARGETS[row.target] in targets]
     rows = [row for row in rows if row.dispatch != cpu_table.lib.NEVER]
@@ -85,7 +85,9 @@ def expected(types: str, bound: str, large: bool = False) -> list[str]:
     rows_of_c = 4096 if large else 2
     for n, row in enumerate(found):
         whole = row.mr == rows_of_c or (row.nr == n and rows_of_c % row.mr == 0)
-        found[n] = found[row.dispatch + 1] if row.dispatch_whole and not whole else row
+        if row.dispatch_whole and not whole:
+            wider = found[row.dispatch + 1]
+            found[n] = widest if wider.dispatch_halves else wider
     return [cpu_table.text(row.name) for row in found]
 
 

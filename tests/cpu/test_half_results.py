@@ -18,6 +18,7 @@ OUTS = (
     layouts.contiguous,
     layouts.transposed,
     layouts.sliced,
+    layouts.every_other,
     layouts.padded_rows,
     layouts.negative,
     layouts.misaligned,

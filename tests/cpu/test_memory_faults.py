@@ -23,6 +23,7 @@ THREADED = (
     "batch, threads",
     "panels, threads",
     "gemm scales in place",
+    "every other element, threads",
     "16-bit results",
     "rung threads",
     "rung gemm",

@@ -1,5 +1,5 @@
-"""``out`` of any strides: kernels store adjacent columns, or C^T = B^T A^T where rows are adjacent, or the result is
-copied; each is the door's own work, without a check in Python."""
+"""``out`` of any strides: kernels store adjacent columns, or C^T = B^T A^T where rows are adjacent, or an epilogue
+stores the products of a batch, or the result is copied; each is the door's own work, without a check in Python."""
 
 import itertools
 
@@ -19,6 +19,7 @@ LAYOUTS = (
     layouts.transposed,
     layouts.fortran,
     layouts.sliced,
+    layouts.every_other,
     layouts.padded_rows,
     layouts.negative,
     layouts.fractional_strides,
@@ -94,6 +95,34 @@ def test_factors(types, of_out, rng):
                 out = a_result(kind, of_out, c.shape)
                 assert CPU.door.gemm(a, b, added, alpha, beta, False, False, out, None, None) is out
                 check_factors(out, types, a, b, np.broadcast_to(added, c.shape), alpha, beta)
+
+
+@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("of_out", [*LAYOUTS, layouts.contiguous], ids=lambda f: f.__name__)
+def test_epilogue(types, of_out, rng):
+    """Batches of products whose sums are stored some at a time: more than fit in a part of L1, and one dimension of the
+    batch without an operand's."""
+    family = dtypes.FAMILIES[types]
+    results = [dtypes.dtype_of(family.c)] + [dtypes.dtype_of(family.a)] * (types in ("f16f32", "bf16f32"))
+    for batch, m, k, n in (((70,), 9, 5, 13), ((2, 11), 17, 33, 40), ((200,), 1, 3, 7), ((3,), 60, 2, 90)):
+        a, b = pair(rng, types, (*batch, m, k), (*batch[:-1], 1, k, n))
+        product = pysimd.matmul(a, b)
+        for kind, (alpha, beta) in itertools.product(results, ((1, 0), (2, 0), (1, 1), (2, 3))):
+            c = random_result(rng, kind, product.shape)
+            found = []
+            for threads in (1, 2, 5):
+                out = of_out(c) if beta else a_result(kind, of_out, product.shape)
+                before = gaps(out)
+                assert CPU.door.gemm(a, b, out, alpha, beta, False, False, out, None, threads) is out
+                assert gaps(out) == before
+                if kind == product.dtype:
+                    check_factors(out, types, a, b, c, alpha, beta)
+                else:
+                    scaled = alpha * product + (beta * c.astype(np.float32) if beta else 0)
+                    last_place = 2.0**-10 if types == "f16f32" else 2.0**-7  # another kernel adds in another order
+                    np.testing.assert_allclose(out.astype(np.float32), scaled, rtol=last_place, atol=1e-4)
+                found.append(out.tobytes())
+            assert found == found[:1] * 3
 
 
 @pytest.mark.parametrize("types", ["f32", "f64"])

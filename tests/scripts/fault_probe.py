@@ -42,11 +42,13 @@ def _pair(m: int, k: int, n: int, batch=(), dtype: str = "f4"):
     return (random_operand(rng, np.dtype(dtype), (*batch, *shape)) for shape in ((m, k), (k, n)))
 
 
-def _matmul(m, k, n, batch=(), dtype="f4", types="f32", *, columns=False, new=False, result="f4", **options) -> Case:
+def _matmul(
+    m, k, n, batch=(), dtype="f4", types="f32", *, columns=False, new=False, result="f4", step=1, **options
+) -> Case:
     a, b = _pair(m, k, n, batch, dtype)
     if columns:
         a, b = (np.ascontiguousarray(x.swapaxes(-1, -2)).swapaxes(-1, -2) for x in (a, b))
-    out = None if new else np.full((*batch, m, n), 7, result)
+    out = None if new else np.full((*batch, m, n * step), 7, result)[..., ::step]
 
     def verify(found):
         if found.dtype == np.float16:
@@ -106,6 +108,7 @@ CASES = {
     "batch, threads": lambda: _matmul(120, 70, 130, (9,), threads=3),
     "panels": lambda: _matmul(16, 16, 16, (64,), "i1", "i8i32", columns=True, result="i4", threads=1),
     "panels, threads": lambda: _matmul(16, 16, 16, (64,), "i1", "i8i32", columns=True, result="i4", threads=3),
+    "every other element, threads": lambda: _matmul(33, 20, 70, (50,), threads=3, step=2),
     "16-bit results": lambda: _matmul(300, 700, 200, dtype="f2", types="f16f32", result="f2", threads=2),
     "gemm adds to another array": lambda: _gemm(200, 300, 100, threads=1),
     "gemm scales in place": lambda: _gemm(200, 300, 100, alpha=0.5, beta=2.0, where="c", threads=2),
