@@ -154,6 +154,22 @@ INLINE void store_columns(const int M, const int NV, const int columns, int lane
     }
 }
 
+/* The sums of a row: with V(offset) the int32 at the end of the row of A's panel is added to each, then the row of C. */
+INLINE void finish_row(const int NV, const int partial, int lanes, const V(elem_a) *end_of_a, int adds,
+                       const V(elem_c) *c, V(acc) acc[NV_MAX])
+{
+    const V(mask) mask = V(mask_of)(lanes);
+    if (V(offset)) {
+        const V(acc) correction = V(broadcast_c)(end_of_a);
+        UNROLL for (int j = 0; j < NV; j++) acc[j] = V(add)(acc[j], correction);
+    }
+    if (adds)
+        UNROLL for (int j = 0; j < NV; j++) {
+            const V(elem_c) *cj = c + COLUMN(j);
+            acc[j] = V(add)(MASKED(j) ? V(load_c_masked)(cj, mask) : V(load_c)(cj), acc[j]);
+        }
+}
+
 /* M rows, NV vectors; then, by `partial`, the last vector adds `lanes` columns to those before it, or `lanes` columns
  * follow. The first four arguments are constants; so are strides by `fixed`. Each step prefetches at prefetch_a and
  * prefetch_b, unless they are NULL. */
@@ -242,17 +258,16 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
         }
         store_columns(M, NV, columns, lanes, c, rs_c, side);
     }
+    /* A load waits for a masked store to the row before, whose vector reaches it: such rows are all read before the first
+     * is stored, batches of 24 x 2 x 13 float took 190 ns each, and take 46. Others are read one after the other, each
+     * before its own first store, for the last vector may overlap: 24 x 2 x 64 float took 1.1 times as long with all rows
+     * before (Zen 4). */
+    const int reads_first = MASKED(NV - 1) && rs_c < NV * LANES;
+    if (adds && reads_first)
+        UNROLL for (int i = 0; i < M; i++) finish_row(NV, partial, lanes, ROW(i), 1, c + i * rs_c, acc[i]);
     UNROLL for (int i = 0; i < M; i++) {
         V(elem_c) *ci = c + i * rs_c;
-        if (V(offset)) { /* the int32 at the end of row i of A's panel is added to every element of row i of C */
-            const V(acc) correction = V(broadcast_c)(ROW(i));
-            UNROLL for (int j = 0; j < NV; j++) acc[i][j] = V(add)(acc[i][j], correction);
-        }
-        if (adds) /* before the first store: the last vector may overlap */
-            UNROLL for (int j = 0; j < NV; j++) {
-                V(elem_c) *cij = ci + COLUMN(j);
-                acc[i][j] = V(add)(MASKED(j) ? V(load_c_masked)(cij, mask) : V(load_c)(cij), acc[i][j]);
-            }
+        if (!(adds && reads_first)) finish_row(NV, partial, lanes, ROW(i), adds, ci, acc[i]);
         UNROLL for (int j = 0; j < NV; j++) {
             V(elem_c) *cij = ci + COLUMN(j);
             if (MASKED(j))
