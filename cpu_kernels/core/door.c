@@ -188,21 +188,20 @@ static PyArrayObject *new_product(plan *p)
 }
 
 /* Whether C is added after the product, which is then computed by routes that only store; the bits are those of
- * kernels, which add C at the end of a block of K. By ratios of time, batches of 10 to 300 whose C is in a part of L2,
- * 2 to 16 columns, of double up to 8 (Xeon with AMX): where the result is not C, 0.5 to 0.9 in the means of types;
- * where it is, so that the product needs an array of its own, 0.45 to 0.95 with K up to 7, 0.6 to 1.3 with a longer K.
- * There, and with more columns, bytes took 0.6 to 0.95 times as long with a function for small products, 16 bits 0.9 to
- * 1.0, floats 1.0 to 1.05; others 1.0 to 1.4. */
+ * kernels, which add C at the end of a block of K. By ratios of time, batches of 10 to 300 whose C is in a part of L2:
+ * where the result is not C, 2 to 16 columns, of double up to 8, 0.5 to 0.9 in the means of types (Xeon with AMX; before
+ * tiles read all rows of C first) and 0.85 to 1.05 (Zen 4), more columns with a function for small products 0.6 to 1.0.
+ * Where it is C, up to eight columns of four bytes with K up to 7 0.8 to 1.0, some 0.3, but nine and more, and double,
+ * 1.2 to 1.7 in the means, with a longer K 1.0 to 1.1 (Zen 4 and Xeon with AMX). */
 static int adds_afterwards(const request *r, plan *p, const pysimd_kernel *kernel, PyArrayObject *result)
 {
-    enum { COLUMN_BYTES = 64, COLUMNS_OF_C = 32, SHORT_K = 8 };
+    enum { COLUMN_BYTES = 64, COLUMNS_OF_C = 8, SHORT_K = 8 };
     const int64_t m = p->a.rows, n = p->b.cols, k = p->a.cols;
     if (!r->factors.adds || r->kernel || p->count == 1 || n == 1 || n > PYSIMD_SMALL_COLUMNS) return 0;
     if ((double)p->count * (double)m * (double)n * p->out.size > (double)pysimd_caches().l2 / 4) return 0;
     if (k > pysimd_longest_block(kernel, pysimd_element_sizes[kernel->types])) return 0;
-    const int is_c = pysimd_overlap(result, p->c.array);
-    if (n * p->out.size <= COLUMN_BYTES && (!is_c || k < SHORT_K)) return 1;
-    if (is_c && (n > COLUMNS_OF_C || p->a.size > 2)) return 0;
+    if (pysimd_overlap(result, p->c.array)) return n <= COLUMNS_OF_C && p->types != F64 && k < SHORT_K;
+    if (n * p->out.size <= COLUMN_BYTES) return 1;
     pysimd_fill_product(p, kernel, PYSIMD_ZERO, limits.stream_bytes);
     return pysimd_has_small(kernel, &p->product);
 }
