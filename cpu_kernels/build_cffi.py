@@ -21,8 +21,8 @@ SOURCES = [*(f"{HERE}/core/{name}.c" for name in DISPATCHER), *(f"{HERE}/ladder/
 # not forward: in the loop over tiles it waited behind the stores of C, and products of 4 to 64 rows, columns and K took
 # 1.07 times as long in the mean (Zen 3, gcc 12).
 FLAGS = ["-std=gnu11", "-O2", "-fno-tree-slp-vectorize", "-g0", "-fvisibility=hidden", "-ffp-contract=off", "-pthread"]
-# Loops begin with a cache line of code: that which adds C to 20 x 31 integers took 43 ns, and 80 where it lay in two (Zen
-# 4).
+# Loops begin with a cache line of code: that which adds C to 20 x 31 integers took 43 ns, and 80 where it lay in two
+# lines (Zen 4).
 FLAGS += ["-falign-loops=64"]
 
 ffi = FFI()
