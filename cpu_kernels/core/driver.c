@@ -887,7 +887,9 @@ int pysimd_takes_epilogue(const pysimd_kernel *kernel, const pysimd_product *p)
     enum { MOST = 32 << 10 }; /* bytes */
     const int64_t batch = pysimd_batch_of(p);
     if (batch < 2 || (double)p->m * (double)p->n * pysimd_element_sizes[kernel->types].c > MOST) return 0;
-    return !route_of(kernel, p, batch).gemm;
+    /* Of what gemm.c takes a long call goes there in any case, to look for signals: p->interrupted is not set yet. */
+    const route way = route_of(kernel, p, batch);
+    return !way.gemm && !pysimd_gemm_takes(way.kernel, p->m, p->n, p->k);
 }
 
 int pysimd_multiply(const pysimd_kernel *given, const pysimd_product *product)

@@ -125,6 +125,18 @@ def test_epilogue(types, of_out, rng):
             assert found == found[:1] * 3
 
 
+def test_a_long_batch(rng):
+    """More than 50 milliseconds, so that it looks for signals, which changes the route that is taken: products of a
+    short K, which tiles or gemm.c may compute."""
+    a, b = pair(rng, "f32", (1100, 64), (3000, 64, 7))
+    room = np.full((3000, 1100, 14), 77, np.float32)
+    out = room[..., ::2]
+    assert CPU.door.matmul(a, b, out, pysimd.kernel("generic_f32_outer_4x4"), 1) is out
+    for i in (0, 1, 1499, -1):
+        check(out[i], "f32", a, b[i])
+    assert (room[..., 1::2] == 77).all()
+
+
 @pytest.mark.parametrize("types", ["f32", "f64"])
 def test_overlap(types, rng):
     """``out`` is an operand, in its own order or in another, or shares some of its elements."""
