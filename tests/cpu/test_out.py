@@ -172,6 +172,10 @@ def test_results_of_16_bits(types, of_out, rng):
     turned = a.swapaxes(1, 2)
     assert CPU.door.matmul(a, b, turned, None, None) is turned  # all is read before the first element is rounded
     np.testing.assert_array_equal(turned, expected)
+    chain, b = pair(rng, types, (400, 9, 9), (9, 9))
+    expected = pysimd.matmul(chain[:-1], b).astype(chain.dtype)
+    assert CPU.door.matmul(chain[:-1], b, chain[1:], None, None) is not NotImplemented
+    np.testing.assert_array_equal(chain[1:], expected)
 
 
 def test_a_named_kernel_is_the_kernel(rng):
