@@ -523,9 +523,13 @@ static void multiply_some(const work *w, int64_t count, const char *a, const cha
         return;
     }
     const pysimd_sizes size = sizes_of(w->kernel, p);
+    work piece = *w;
+    pysimd_shape before = {0, 0, 0};
+    if (!piece.before) piece.before = &before;
     for (int64_t i = 0; i < count; i += w->pieces) {
         const int64_t some = least(count - i, w->pieces), step = bs_c * epilogue->size;
-        multiply_row(w, some, a + i * bs_a * size.a, b + i * bs_b * size.b, w->sums, bs_a, bs_b, p->m * p->n);
+        piece.follow = w->follow || i + some < count; /* tile registers are released after the last piece alone */
+        multiply_row(&piece, some, a + i * bs_a * size.a, b + i * bs_b * size.b, w->sums, bs_a, bs_b, p->m * p->n);
         pysimd_store_products(epilogue, some, w->sums, c + i * step, step);
     }
 }

@@ -107,6 +107,26 @@ def test_batches_of_bytes(a_dtype, shape, threads, rng):
 
 
 @needs_amx
+@pytest.mark.parametrize("types", ["f16f32", "bf16f32", "i8i32", "u8i8i32"])
+def test_an_epilogue_of_a_batch_from_beyond_l2(types, rng):
+    """More products are prefetched than fit in the memory of the sums: tile registers stay configured in between."""
+    batch, m, k, n = 6000, 32, 12, 32
+    a, b = pair(rng, types, (batch, m, k), (batch, k, n))
+    name = pysimd.kernel(f"amx_{types}_outer_32x32")
+    product = pysimd.matmul(a, b, kernel=name, threads=1)
+    for step in (2, 4):  # with more than one element between two, the target is not prefetched
+        out = np.zeros((batch, m, step * n), product.dtype)[..., ::step]
+        for kernel, threads in ((name, 1), (name, 3), (None, 2)):
+            out[...] = 77
+            pysimd.matmul(a, b, out=out, kernel=kernel, threads=threads)
+            assert not tiles_in_use()
+            if kernel:
+                np.testing.assert_array_equal(out, product)
+            else:
+                check(out, types, a, b)
+
+
+@needs_amx
 @pytest.mark.parametrize("types", ["f32", "f16f32", "bf16f32", "i8i32", "u8i8i32"])
 @pytest.mark.parametrize("shape", [(700, 33, 34, 33), (1501, 16, 40, 24), (300, 70, 33, 65)], ids=str)
 def test_a_batch_from_beyond_l2_with_one_b(types, shape, rng):
