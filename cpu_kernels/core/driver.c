@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "blocks.h"
 #include "caches.h"
 #include "claims.h"
 #include "direct.h"
@@ -179,9 +180,10 @@ static tiling tiling_of(const work *w, const pysimd_call *s)
 {
     const pysimd_kernel *kernel = w->kernel;
     const int gemv = kernel->form == GEMV;
-    const int64_t most_m = gemv ? s->m : kernel->mr, most_n = gemv ? PYSIMD_GEMV_COLUMNS : kernel->nr + w->more;
+    const int64_t most_m = gemv ? s->m : pysimd_rows_of_tile(kernel, s->rs_a * pysimd_sizes_in_kernel(kernel).a);
+    const int64_t most_n = gemv ? PYSIMD_GEMV_COLUMNS : kernel->nr + w->more;
     if (s->m <= most_m && s->n <= most_n) return (tiling){.whole = 1};
-    tiling t = {.rows = gemv ? split_of(s->m, s->m, 1) : rows_of_tiles(kernel, s->m),
+    tiling t = {.rows = gemv ? split_of(s->m, s->m, 1) : rows_of_tiles(kernel, s->m, most_m),
                 .columns = split_of(s->n, most_n, kernel->column_step ? kernel->column_step : kernel->nr)};
     const double each = bytes_read(kernel, s) + (double)s->m * (double)s->n * pysimd_sizes_in_kernel(kernel).c;
     t.together = side_by_side(w, each);

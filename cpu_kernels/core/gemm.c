@@ -106,6 +106,7 @@ typedef struct {
     int64_t packed_rows, a_bytes;   /* of which so many are packed at a time; bytes of them */
     int64_t across;                 /* micro-tiles of a row that follow one another, at most */
     int prefetches_c;               /* rows of C, before they are computed */
+    int64_t tile_rows;              /* of a micro-tile, at most */
     int tall;                       /* tile registers: C has so few micro-panels that a call computes columns of them */
 } plan;
 
@@ -218,6 +219,7 @@ static plan plan_of(const pysimd_kernel *kernel, const pysimd_product *product, 
     p.across = kernel->k_tile ? p.panels : panels_across(p.panels, p.panel_bytes);
     p.tall = kernel->k_tile && p.panels <= FEW_PANELS;
     p.prefetches_c = prefetches_c(&p);
+    p.tile_rows = p.a_in_place ? pysimd_rows_of_tile(kernel, product->rs_a * p.size.a) : kernel->mr;
     p.packed_rows = kernel->k_tile && !p.tall ? kernel->mr : p.mc;
     if (!p.a_in_place) p.a_bytes = multiple(pysimd_panel_of_a(kernel, p.packed_rows, p.kc).bytes, CACHE_LINE);
     return p;
@@ -421,7 +423,7 @@ static void micro_tiles(const worker *w, int64_t rows, const pysimd_staged *a, i
     const pysimd_kernel *kernel = p->kernel;
     const int64_t mr = kernel->mr, nr = kernel->nr, rs_c = p->product->rs_c;
     const int64_t panel = p->panel_bytes / p->packed.b;
-    const split tiles = rows_of_tiles(kernel, rows);
+    const split tiles = rows_of_tiles(kernel, rows, p->tile_rows);
     const int each = kernel->k_tile && k.scales, tall = p->tall && !each;
     pysimd_call s = {.k = quotient(k.count, kernel->k_group), .bs_a = tall ? mr * a->rs : 0, .rs_a = a->rs,
                      .cs_a = a->cs, .bs_b = tall ? 0 : panel, .bs_c = tall ? mr * rs_c : nr, .rs_c = rs_c};

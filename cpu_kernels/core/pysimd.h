@@ -44,6 +44,13 @@ enum { PYSIMD_GEMV_COLUMNS = 4, PYSIMD_SMALL_COLUMNS = 64 };
  * two columns after its vectors by themselves; then n may be nr + 1 or nr + 2, of kernels that have .dots. */
 enum { PYSIMD_AFTER_ROWS = 4, PYSIMD_AFTER_K = 16 };
 
+/* Rows of memory that a later call reads, and this one prefetches into L2: from `at` on, where a row ends at `end`,
+ * `jump` bytes before the next one, whose end is `pitch` bytes further. `rows` of them are left. */
+typedef struct {
+    const char *at, *end;
+    int64_t jump, pitch, rows;
+} pysimd_ahead;
+
 /* `batch` products of one shape, m <= mr and n <= nr (GEMV: any m, n <= PYSIMD_GEMV_COLUMNS; with PYSIMD_DOTS, and from
  * PYSIMD_AFTER_K on, two columns more): edge tiles are the kernel's work, not its caller's. */
 typedef struct {
@@ -55,6 +62,7 @@ typedef struct {
     void *c;
     int64_t bs_c, rs_c, cs_c; /* cs_c is read by GEMV kernels alone, where n > 1; elsewhere it is 1 */
     int flags;
+    pysimd_ahead *ahead; /* of outer.h: what whole tiles prefetch, as many bytes a step as a row of B has; NULL: nothing */
 } pysimd_call;
 
 /* *to = *from, a field at a time. The compiler copies a struct by vectors, and a vector that covers a field which has
@@ -66,7 +74,7 @@ static inline void pysimd_copy_call(pysimd_call *to, const pysimd_call *from)
     to->a = from->a, to->bs_a = from->bs_a, to->rs_a = from->rs_a, to->cs_a = from->cs_a;
     to->b = from->b, to->bs_b = from->bs_b, to->rs_b = from->rs_b;
     to->c = from->c, to->bs_c = from->bs_c, to->rs_c = from->rs_c, to->cs_c = from->cs_c;
-    to->flags = from->flags;
+    to->flags = from->flags, to->ahead = from->ahead;
 }
 
 /* One full tile, C += A B. */

@@ -474,7 +474,7 @@ static int copies_few(const pysimd_kernel *dots, int64_t few, int64_t many, int6
  */
 static const pysimd_kernel *choose_by_order(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
 {
-    enum { LEAST_COLUMNS = 64, DEEPEST = 8, TERMS_A_COLUMN = 6, LEAST_BYTES = 1024, NOT_MANY = 8, SOME_K = 64 };
+    enum { LEAST_COLUMNS = 64, DEEPEST = 8, TERMS_A_COLUMN = 6, LEAST_BYTES = 1024, NOT_MANY = 8, SOME_K = 64, TWO = 2 };
     const int wide = m < n;
     const int64_t few = wide ? m : n, many = wide ? n : m, size = pysimd_element_sizes[types].a;
     const ordered_choice *found = &ordered_choices[types];
@@ -489,7 +489,7 @@ static const pysimd_kernel *choose_by_order(int types, int64_t m, int64_t n, int
     const pysimd_kernel *kernel = atomic_load_explicit(&found->few, memory_order_acquire);
     if (wide ? b != PYSIMD_BY_ROWS : a != PYSIMD_BY_COLUMNS) return NULL;
     const double bytes = (double)many * (double)k * (double)size;
-    const int fits = kernel && many >= 2 * kernel->nr && k / DEEPEST <= many && bytes <= most_bytes();
+    const int fits = kernel && many >= 2 * kernel->nr && k / DEEPEST <= many && (few > TWO || bytes <= most_bytes());
     if (wide && fits && few <= kernel->dispatch_few_rows) return kernel;
     if (!wide && fits && few <= kernel->dispatch_few_columns && k >= TERMS_A_COLUMN * few &&
         few * k * size >= LEAST_BYTES)

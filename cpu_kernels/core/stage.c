@@ -216,7 +216,7 @@ void pysimd_stage_tiles_of_a(const pysimd_kernel *kernel, const pysimd_operand *
     const int size = pysimd_element_sizes[kernel->types].a, packed = pysimd_sizes_in_kernel(kernel).a;
     pysimd_widen_fn *const widen_column = kernel->panel == WIDE ? pysimd_widening(kernel, 0) : NULL;
     _Alignas(64) char wide[COLUMNS_AT_A_TIME * WIDENED_ROWS * sizeof(float)];
-    const split tiles = rows_of_tiles(kernel, a->rows);
+    const split tiles = rows_of_tiles(kernel, a->rows, kernel->mr);
     const int64_t together = widen_column ? WIDENED_ROWS / kernel->mr : tiles.count;
     for (int64_t t0 = 0, i0 = 0, t1, i1; t0 < tiles.count; t0 = t1, i0 = i1) {
         t1 = least(t0 + together, tiles.count), i1 = i0;

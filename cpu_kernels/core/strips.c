@@ -19,11 +19,14 @@
  * gemm.c, which packs B, 1.1 to 2 times as long; a transposed A of two tiles of columns read in place by gemm.c, 0.9 to
  * 1.05 times.
  *
- * Tried on a Zen 3, one thread, 8 x 4096 x 4096 float, where the multiply-adds alone take 3 ms, reading B alone 2.2,
- * and the product 6 to 7: in place with 16 rows side by side, which fall in the same sets, 1.3 times as long; pieces of
- * short rows, so that accumulators or B stay in L1, 1.1 to 1.4 times (the longer the rows that are read, the better);
- * software prefetch of the next piece, or further ahead in the same rows, into L1 or L2, a line in each step or all at
- * once, 1.0 to 1.3 times; a tile that packs B while it multiplies its first rows by it, 1.0 times.
+ * While a piece of a B beyond L2 is multiplied, the next one is prefetched into L2, in the order of memory: each step of a
+ * tile prefetches as many lines as it reads (outer.h). Its own rows are read in pieces of a tile's width, each in another
+ * page, which the hardware's prefetch does not follow. 8 x 4096 x 4096 float took 5.2 ms and takes 3.1, where reading B
+ * alone takes 2.1 and the multiply-adds 2.3, double 11.3 and 6.4; 28 x 3000 x 3000 double 17.8 and 11.8; what is packed
+ * in pieces, 0.65 to 1.0 times as long: 8 x 2000 x 3000 double, B by columns, 5.8 ms and 3.9 (Zen 4). Pieces of 16 and 64
+ * rows took 1.1 to 1.4 times as long as those of 32, on which A's rows, a power of two apart, must be packed: 28 x 4096 x
+ * 4096 float 1.35 times in place. All lines of a tile prefetched before it: as long as none. The lines of the next tiles
+ * of the same rows, 2 to 16 tiles ahead: 0.8 to 0.9 of the time of none, where this takes 0.6.
  */
 #include "strips.h"
 
@@ -50,6 +53,9 @@ enum {
     PAGE = 4096,           /* or twice as many, but not if their distance is a multiple of this, */
     MOST_K = 256,          /* more of them where they are short, */
     FEW_K = 64,            /* and by kernels for few rows */
+    LONG_ROW = 1 << 10,    /* bytes of rows, or columns, of B of which the next piece is prefetched */
+    AHEAD_K = 32,          /* rows of a piece in place while the next one is prefetched, */
+    GROUPS_K = 128,        /* and of one that is packed in groups of k */
     STRIP_TILES = 64,      /* of C, in a call of the kernel */
     STRIP_BYTES = 16 << 10, /* a row of accumulators */
     PIECE_K = 64,          /* rows of a piece */
@@ -65,6 +71,7 @@ typedef struct {
     pysimd_sizes size, packed;
     int64_t m, n, k, rs_a, cs_a, rs_b, cs_b;
     int exchanged, in_place, a_in_place, chains;
+    int prefetches;              /* the next piece, into L2, while one is multiplied */
     int64_t rows;                /* of a micro-tile */
     int64_t depth, width;        /* of a piece: rows and columns of B */
     int64_t strips, products;    /* strips of a product; products of the batch */
@@ -101,7 +108,8 @@ static int of_integers(const pysimd_kernel *kernel) { return kernel->types == I8
 
 /* Kernels of floats must accumulate in one chain (PYSIMD_CHAIN), which those of outer.h do from 8 accumulators on. With
  * groups of two, which are packed in any case, products of few rows took 1.1 to 2.4 times as long like this as with all
- * of B packed before, but those of few columns 0.2 to 0.9 times (bfloat16, Zen 5). */
+ * of B packed before, but those of few columns 0.2 to 0.9 times (bfloat16, Zen 5); rows by a B beyond L2, of which the
+ * next piece is prefetched, 0.55 to 1.0 times: 8 x 4096 x 4096 0.75, 28 x 2000 x 3000 0.85 (Zen 4). */
 static int has_kernel(const pysimd_kernel *kernel, int most_k_group)
 {
     const int64_t tile = (int64_t)kernel->mr * kernel->nr * pysimd_element_sizes[kernel->types].c;
@@ -158,10 +166,27 @@ static int is_read_once(const pysimd_kernel *kernel, const pysimd_product *q)
     return floats && q->cs_b == 1 && q->m <= kernel->mr && q->k > pysimd_block_of_k(kernel, q->k);
 }
 
+/* Whether each of `threads` reads at least so many bytes of B, k x n, in rows that are long, or columns. */
+static int is_long(int64_t k, int64_t n, int64_t size, int by_rows, int64_t threads, double bytes)
+{
+    const int64_t row = (by_rows ? n / threads : k) * size;
+    return row >= LONG_ROW && (double)k * (double)n * (double)size > bytes * (double)threads;
+}
+
+/* Whether the next piece is prefetched: B comes from L3 or memory. Rows of 300 to 500 bytes took 1.01 to 1.17 times as
+ * long like that (Zen 4, from L3), and two to four rows by a B of up to 2 MiB 1.0 to 1.15 times. */
+static int is_worth_prefetching(const job *j, const pysimd_kernel *kernel, int64_t threads)
+{
+    const double bytes = (double)pysimd_caches().l2 * (kernel->dispatch_few_rows ? 2 : 0.5);
+    return is_long(j->k, j->n, j->size.b, j->cs_b == 1, threads, bytes);
+}
+
 int pysimd_strips_take(const pysimd_kernel *kernel, const pysimd_product *q, int threads)
 {
     const int by_rows = q->cs_b == 1;
-    return (has_kernel(kernel, 1) &&
+    const int64_t size = pysimd_element_sizes[kernel->types].b;
+    const int groups = is_long(q->k, q->n, size, by_rows, threads, (double)pysimd_caches().l2);
+    return (has_kernel(kernel, groups ? 2 : 1) &&
             (has_shape(kernel, q->m, q->n, by_rows) || (threads == 1 && is_read_once(kernel, q)))) ||
            (has_kernel(kernel, 2) && exchanges(kernel, q));
 }
@@ -173,23 +198,16 @@ int pysimd_strips_take_few(const pysimd_kernel *kernel, const pysimd_product *q)
     return is_of_few(kernel, q) && exchanges(kernel, q);
 }
 
-/* Whether B comes from memory: it is larger than half of L3. */
-static int is_beyond_l3(const job *j)
-{
-    return (double)j->k * (double)j->n * j->size.b > 0.5 * (double)pysimd_caches().l3;
-}
-
 /* Whether the kernel reads B where it lies. A tile then loads and stores its accumulators for every eight terms, and in
  * a piece for every 64: with three tiles of rows 16 x 1024 x 1024 and 16 x 4096 x 4096 float took 1.26 and 1.1 times as
  * long in place (Zen 3), 42 x 300 x 300 float and 40 x 1000 x 1000 double 1.25 and 1.22 times (Xeon); with two of them
- * 12 x 1024 x 1024 1.16 times, 28 x 500 x 500 double 1.11, but from beyond L3 0.87 to 0.94 times (12 x 2000 x 3000,
- * 28 x 4096 x 4096 double); with up to four thirds of a tile's rows as long (18 x 1000 x 1000, Xeon), or 0.9 times
- * (8 x 4096 x 4096, Zen 3). */
+ * 12 x 1024 x 1024 1.16 times, 28 x 500 x 500 double 1.11; with up to four thirds of a tile's rows as long (18 x 1000 x
+ * 1000, Xeon), or 0.9 times (8 x 4096 x 4096, Zen 3). While the next piece is prefetched, in place takes as long or less
+ * whatever the rows: 20 to 56 rows of 1000 x 1000 to 3000 x 3000 float and double 0.75 to 1.0 times (Zen 4). */
 static int reads_in_place(const job *j)
 {
-    const int64_t mr = j->kernel->mr;
-    if (!pysimd_reads_b(j->kernel, j->rs_b, j->cs_b) || j->m > 2 * mr) return 0;
-    return 3 * j->m <= 4 * mr || is_beyond_l3(j);
+    if (!pysimd_reads_b(j->kernel, j->rs_b, j->cs_b)) return 0;
+    return j->prefetches || 3 * j->m <= 4 * (int64_t)j->kernel->mr;
 }
 
 /* Rows of B that are read side by side in place: sixteen, unless all are in the same sets of L1 or come from memory,
@@ -200,38 +218,71 @@ static int reads_in_place(const job *j)
  * accumulators in registers down 64 rows: 32 and 128 took 0.95 to 1.1 times as long (Xeon). */
 static int64_t rows_in_place(const job *j)
 {
-    if (j->kernel->dispatch_few_rows) return FEW_K;
     const int64_t rows = STRIP_BYTES / (j->n * j->size.b) / STRIP_K * STRIP_K;
-    const int more = j->rs_b * j->size.b % PAGE != 0 && !is_beyond_l3(j);
+    if (j->prefetches) return most(AHEAD_K, least(rows, MOST_K));
+    if (j->kernel->dispatch_few_rows) return FEW_K;
+    const int more = j->rs_b * j->size.b % PAGE != 0;
     return most(more ? 2 * STRIP_K : STRIP_K, least(rows, MOST_K));
+}
+
+/* Whether a kernel adds the same terms in the same order. */
+static int is_like(const pysimd_kernel *x, const pysimd_kernel *kernel)
+{
+    return x->types == kernel->types && x->panel == kernel->panel && x->k_group == kernel->k_group &&
+           x->dispatch != NEVER && has_kernel(x, 1);
+}
+
+/* The kernel with the widest tiles, of those that have as few rows of them: longer pieces of the rows of B. Eight rows by
+ * three vectors took 0.8 to 0.95 times as long as by two (Zen 4, from memory). */
+static const pysimd_kernel *widest(const pysimd_kernel *kernel, const job *j)
+{
+    const pysimd_kernel *const chosen = pysimd_choose(kernel->types, j->m, j->n, j->k);
+    if (chosen && is_like(chosen, kernel)) kernel = chosen;
+    const int64_t tiles = quotient(j->m, kernel->mr);
+    for (const pysimd_kernel *x = pysimd_kernels; x < pysimd_kernels + pysimd_kernel_count; x++)
+        if (x->target == kernel->target && is_like(x, kernel) && x->nr > kernel->nr && quotient(j->m, x->mr) == tiles)
+            kernel = x;
+    return kernel;
+}
+
+/* Columns of a piece that is read in place. While the next one is prefetched, both and the accumulators are in L2: of
+ * pieces of 16 KiB a row, half of L2 took 0.87 to 1.0 times as long as three quarters (Zen 4). */
+static int64_t longest_in_place(const job *j)
+{
+    const int64_t bytes = pysimd_caches().l2 / 2 / (AHEAD_K + j->m);
+    return (j->prefetches ? least(STRIP_BYTES, bytes) : STRIP_BYTES) / j->size.c;
 }
 
 static job job_of(const pysimd_kernel *given, const pysimd_product *q, int threads)
 {
     const int exchange = exchanges(given, q);
-    const pysimd_kernel *const kernel = exchange ? exchanged(given) : given;
-    job j = {.kernel = kernel, .of_b = given, .product = q, .size = pysimd_element_sizes[kernel->types],
+    const pysimd_kernel *kernel = exchange ? exchanged(given) : given;
+    job j = {.of_b = given, .product = q, .size = pysimd_element_sizes[kernel->types],
              .packed = pysimd_sizes_in_kernel(kernel), .exchanged = exchange, .k = q->k,
              .products = pysimd_batch_of(q)};
     if (j.exchanged)
         j.m = q->n, j.n = q->m, j.rs_a = q->cs_b, j.cs_a = q->rs_b, j.rs_b = q->cs_a, j.cs_b = q->rs_a;
     else
         j.m = q->m, j.n = q->n, j.rs_a = q->rs_a, j.cs_a = q->cs_a, j.rs_b = q->rs_b, j.cs_b = q->cs_b;
-    const int64_t nr = kernel->nr, panels = quotient(j.n, nr);
+    const int64_t members = quotient(threads, j.products);
     const int by_rows = j.cs_b == 1;
+    j.prefetches = is_worth_prefetching(&j, kernel, members);
+    j.kc = pysimd_block_of_k(kernel, j.k); /* of the kernel given: the bits do not depend on what is prefetched */
+    if (q->chosen && j.prefetches && pysimd_reads_b(kernel, j.rs_b, j.cs_b)) kernel = widest(kernel, &j);
+    j.kernel = kernel;
+    const int64_t nr = kernel->nr, panels = quotient(j.n, nr);
     j.chains = !of_integers(kernel);
     j.rows = equal_parts(j.m, kernel->mr, 1);
     j.in_place = reads_in_place(&j);
-    j.a_in_place = pysimd_reads_a(kernel, j.k, j.rs_a, j.cs_a) && kernel->k_group == 1;
-    j.depth = j.in_place ? rows_in_place(&j) : by_rows ? PIECE_K : COLUMNS_K;
-    const int64_t longest = j.in_place ? STRIP_BYTES / j.size.c / nr
+    j.a_in_place = pysimd_reads_a(kernel, j.k, j.rs_a, j.cs_a) && kernel->k_group == 1 && !(j.in_place && j.prefetches);
+    const int64_t piece = j.prefetches && j.chains && kernel->k_group > 1 ? GROUPS_K : PIECE_K;
+    j.depth = j.in_place ? rows_in_place(&j) : by_rows ? piece : COLUMNS_K;
+    const int64_t longest = j.in_place ? longest_in_place(&j) / nr
                             : by_rows  ? PIECE_BYTES / (j.packed.b * kernel->k_group) / nr
                                        : COLUMNS_PANELS;
-    const int64_t members = least(quotient(threads, j.products), panels);
-    const int64_t wide = most(longest, 1), rounds = quotient(panels, members * wide);
-    j.width = quotient(panels, members * rounds) * nr;
+    const int64_t wide = most(longest, 1), strips = least(members, panels), rounds = quotient(panels, strips * wide);
+    j.width = quotient(panels, strips * rounds) * nr;
     j.strips = quotient(j.n, j.width);
-    j.kc = pysimd_block_of_k(kernel, j.k);
     j.rs_sums = apart(j.width, j.size.c);
     j.panel_bytes = multiple(pysimd_panel_of_b(kernel, j.depth, nr).bytes, CACHE_LINE) + CACHE_LINE;
     j.a_bytes = multiple(pysimd_panel_of_a(kernel, j.m, j.depth).bytes + CACHE_LINE, CACHE_LINE);
@@ -280,7 +331,7 @@ static void clear_corrections(const job *j, int64_t count, const pysimd_staged *
 
 /* Adds `count` terms, from a and b on, to the accumulators of `columns` columns, or begins with them if `first`. */
 static void add_terms(const job *j, const char *a, const char *b, int64_t count, int64_t columns, int first,
-                      char *memory)
+                      pysimd_ahead *ahead, char *memory)
 {
     const pysimd_kernel *kernel = j->kernel;
     const int64_t nr = kernel->nr;
@@ -302,6 +353,7 @@ static void add_terms(const job *j, const char *a, const char *b, int64_t count,
             s.m = least(j->rows, j->m - i);
             s.a = (const char *)x.data + i * x.rs * j->packed.a;
             s.c = sums + (i * j->rs_sums + c) * j->size.c;
+            s.ahead = i == 0 && ahead->rows > 0 ? ahead : NULL;
             kernel->batch(&s);
         }
     }
@@ -337,6 +389,17 @@ static int64_t items(void *context, int64_t phase)
     return j->products * j->strips;
 }
 
+/* The piece that begins with row `first` of the strip whose first row is at b; none after the last one. */
+static pysimd_ahead ahead_of(const job *j, const char *b, int64_t first, int64_t columns)
+{
+    const int by_rows = j->cs_b == 1;
+    const int64_t count = least(j->depth, j->k - first), length = (by_rows ? columns : count) * j->size.b;
+    const int64_t pitch = (by_rows ? j->rs_b : j->cs_b) * j->size.b;
+    if (count == 0) return (pysimd_ahead){0};
+    b += first * j->rs_b * j->size.b;
+    return (pysimd_ahead){b, b + length, pitch - length, pitch, by_rows ? count : columns};
+}
+
 static void run(void *context, int thread, int64_t phase, int64_t item)
 {
     job *j = context;
@@ -350,9 +413,13 @@ static void run(void *context, int thread, int64_t phase, int64_t item)
     (void)phase;
     for (int64_t k = 0; k < j->k && !stopped(j, thread); k += j->kc) {
         const int64_t end = least(k + j->kc, j->k);
-        for (int64_t p = k; p < end; p += j->depth)
-            add_terms(j, x.a + p * j->cs_a * j->size.a, b + p * j->rs_b * j->size.b, least(j->depth, end - p), columns,
-                      p == k, memory);
+        for (int64_t p = k, count; p < end; p += count) {
+            count = least(j->depth, end - p);
+            pysimd_ahead ahead = {0};
+            if (j->prefetches) ahead = ahead_of(j, b, p + count, columns);
+            add_terms(j, x.a + p * j->cs_a * j->size.a, b + p * j->rs_b * j->size.b, count, columns, p == k, &ahead,
+                      memory);
+        }
         const int zero = k == 0 && q->flags & PYSIMD_ZERO;
         const pysimd_factors factors = {scales ? q->alpha : 1, scales && k == 0 ? q->beta : 1, !zero};
         finish(j, factors, column, columns, x.c, memory);

@@ -75,9 +75,9 @@ enum { KEEPS_ROW = NV_MAX >= 3 };
 enum { KEEPS_ROW = 0 };
 #endif
 
-/* One step of k: a row of B, and each element of a column of A, `ahead` elements past the pointers to its rows. */
-#define STEP(acc, ahead) STEP_BY(V(fma)(ai, row[j], acc[i][j]), acc, ahead)
-#define STEP_BY(VALUE, acc, ahead)                                                                                     \
+/* One step of k: a row of B, and each element of a column of A, `further` elements past the pointers to its rows. */
+#define STEP(acc, further) STEP_BY(V(fma)(ai, row[j], acc[i][j]), acc, further)
+#define STEP_BY(VALUE, acc, further)                                                                                   \
     {                                                                                                                  \
         V(vec) row[NV_MAX];                                                                                            \
         UNROLL for (int j = 0; j < NV; j++) {                                                                          \
@@ -86,12 +86,12 @@ enum { KEEPS_ROW = 0 };
             if (KEEPS_ROW) KEEP(row[j]);                                                                               \
         }                                                                                                              \
         UNROLL for (int i = 0; i < M; i++) {                                                                           \
-            const V(vec) ai = V(broadcast)(ROW(i) + (ahead));                                                          \
+            const V(vec) ai = V(broadcast)(ROW(i) + (further));                                                        \
             UNROLL for (int j = 0; j < NV; j++) acc[i][j] = VALUE;                                                     \
         }                                                                                                              \
         if (HAS_SIDE(partial))                                                                                         \
-            add_columns(M, NV, columns, lanes, (const V(elem_a) *)ROW(0) + (ahead), b, side);                          \
-        if (PREFETCHES && partial == WHOLE && NV == NV_MAX)                                                            \
+            add_columns(M, NV, columns, lanes, (const V(elem_a) *)ROW(0) + (further), b, side);                          \
+        if (PREFETCHES && !ahead && partial == WHOLE && NV == NV_MAX)                                                     \
             UNROLL for (int byte = 0; byte < PREFETCH_PER_STEP; byte += 64)                                            \
                 __builtin_prefetch((const char *)b + ahead_b + byte);                                                  \
         b += rs_b;                                                                                                     \
@@ -99,6 +99,7 @@ enum { KEEPS_ROW = 0 };
             prefetch(prefetch_a, PREFETCH_PER_STEP), prefetch(prefetch_b, PREFETCH_PER_STEP);                          \
             prefetch_a += PREFETCH_PER_STEP, prefetch_b += PREFETCH_PER_STEP;                                          \
         }                                                                                                              \
+        if (ahead) prefetch_ahead(ahead);                                                                              \
     }
 #define ADVANCE(elements) UNROLL for (int g = 0; 5 * g < M; g++) base[g] += (elements) * (int64_t)sizeof *a
 
@@ -170,12 +171,23 @@ INLINE void finish_row(const int NV, const int partial, int lanes, const V(elem_
         }
 }
 
+/* A step's share of what a later call reads: as many bytes as the step reads of B. Issued together, before a tile, they
+ * exceed the line fill buffers, and took as long as without them (strips.c). */
+INLINE void prefetch_ahead(pysimd_ahead *ahead)
+{
+    enum { BYTES = NR * K_GROUP * sizeof(V(elem_b)) };
+    UNROLL for (int byte = 0; byte < BYTES; byte += 64) __builtin_prefetch(ahead->at + byte, 0, 2);
+    ahead->at += BYTES;
+    if (ahead->at >= ahead->end) ahead->at += ahead->jump, ahead->end += ahead->pitch, ahead->rows--;
+}
+
 /* M rows, NV vectors; then, by `partial`, the last vector adds `lanes` columns to those before it, or `lanes` columns
  * follow. The first four arguments are constants; so are strides by `fixed`. Each step prefetches at prefetch_a and
- * prefetch_b, unless they are NULL. */
+ * prefetch_b, and what is `ahead`, unless they are NULL. */
 INLINE void tile(const int M, const int NV, const int partial, const int fixed, int lanes, int64_t k,
                  const V(elem_a) *a, int64_t rs_a, int64_t cs_a, const V(elem_b) *b, int64_t rs_b, V(elem_c) *c,
-                 int64_t rs_c, int flags, const char *prefetch_a, const char *prefetch_b)
+                 int64_t rs_c, int flags, const char *prefetch_a, const char *prefetch_b,
+                 pysimd_ahead *ahead)
 {
     const V(mask) mask = V(mask_of)(lanes);
     const int columns = SIDE_COLUMNS(partial);
@@ -228,7 +240,7 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
         UNROLL for (int i = 0; i < M; i++)
             UNROLL for (int j = 0; j < NV; j++) acc[i][j] = V(add)(acc[i][j], odd[i][j]);
     } else if (K_UNROLL == 2 && (fixed || cs_a == K_GROUP)) {
-        if (PREFETCHES && partial == WHOLE && NV == NV_MAX && 4 * M > 3 * MR && k >= FAR_K) {
+        if (PREFETCHES && !ahead && partial == WHOLE && NV == NV_MAX && 4 * M > 3 * MR && k >= FAR_K) {
             const char *ahead_c = (const char *)c;
             for (int i = 0; i < M; i++, p -= 2, ahead_c += rs_c * (int64_t)sizeof *c) {
                 UNROLL for (int line = 0; line < NV; line++) __builtin_prefetch(ahead_c + line * 64, 1, 3);
@@ -283,9 +295,9 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
 void KERNEL(int64_t k, const void *a, int64_t rs_a, int64_t cs_a, const void *b, int64_t rs_b, void *c, int64_t rs_c)
 {
     if (rs_a == K_GROUP && cs_a == MR * K_GROUP && rs_b == NR * K_GROUP)
-        tile(MR, NV_MAX, WHOLE, FIXED, LANES, k, a, K_GROUP, MR * K_GROUP, b, NR * K_GROUP, c, rs_c, 0, NULL, NULL);
+        tile(MR, NV_MAX, WHOLE, FIXED, LANES, k, a, K_GROUP, MR * K_GROUP, b, NR * K_GROUP, c, rs_c, 0, NULL, NULL, NULL);
     else
-        tile(MR, NV_MAX, WHOLE, ANY_STRIDES, LANES, k, a, rs_a, cs_a, b, rs_b, c, rs_c, 0, NULL, NULL);
+        tile(MR, NV_MAX, WHOLE, ANY_STRIDES, LANES, k, a, rs_a, cs_a, b, rs_b, c, rs_c, 0, NULL, NULL, NULL);
 }
 
 /* The batch: one tile a product. */
@@ -297,13 +309,13 @@ INLINE void tiles(const int M, const int NV, const int partial, const pysimd_cal
     const int lanes = (int)(s->n - (NV - 1) * LANES);
     if (HAS_ADJACENT_ROWS && M > 1 && s->rs_a == 1) {
         for (int64_t i = 0; i < s->batch; i++) {
-            tile(M, NV, partial, ADJACENT_ROWS, lanes, s->k, a, 1, s->cs_a, b, s->rs_b, c, s->rs_c, flags, NULL, NULL);
+            tile(M, NV, partial, ADJACENT_ROWS, lanes, s->k, a, 1, s->cs_a, b, s->rs_b, c, s->rs_c, flags, NULL, NULL, NULL);
             a += s->bs_a, b += s->bs_b, c += s->bs_c;
         }
         return;
     }
     for (int64_t i = 0; i < s->batch; i++) {
-        tile(M, NV, partial, ANY_STRIDES, lanes, s->k, a, s->rs_a, s->cs_a, b, s->rs_b, c, s->rs_c, flags, NULL, NULL);
+        tile(M, NV, partial, ANY_STRIDES, lanes, s->k, a, s->rs_a, s->cs_a, b, s->rs_b, c, s->rs_c, flags, NULL, NULL, NULL);
         a += s->bs_a, b += s->bs_b, c += s->bs_c;
     }
 }
@@ -368,7 +380,7 @@ INLINE void cached_product(const V(elem_a) *a, const V(elem_b) *b, V(elem_c) *c)
 #else
 INLINE void cached_product(const V(elem_a) *a, const V(elem_b) *b, V(elem_c) *c)
 {
-    tile(MR, NV_MAX, WHOLE, FIXED, LANES, MR, a, MR, 1, b, NR, c, NR, PYSIMD_ZERO, NULL, NULL);
+    tile(MR, NV_MAX, WHOLE, FIXED, LANES, MR, a, MR, 1, b, NR, c, NR, PYSIMD_ZERO, NULL, NULL, NULL);
 }
 #endif
 
@@ -384,7 +396,7 @@ INLINE void dense(const pysimd_call *s, const int stream)
         if (stream) {
             const int64_t ahead = i + DISTANCE < s->batch ? DISTANCE : 0;
             tile(MR, NV_MAX, WHOLE, FIXED, LANES, MR, a, MR, 1, b, NR, c, NR, PYSIMD_ZERO | PYSIMD_STREAM,
-                 (const char *)(a + ahead * s->bs_a), (const char *)(b + ahead * s->bs_b));
+                 (const char *)(a + ahead * s->bs_a), (const char *)(b + ahead * s->bs_b), NULL);
         } else {
             cached_product(a, b, c);
         }
@@ -424,7 +436,7 @@ INLINE void tiles_and_columns(const int M, const int NV, const int partial, cons
     V(elem_c) *c = s->c;
     const int lanes = (int)(s->n - NV * LANES);
     for (int64_t i = 0; i < s->batch; i++) {
-        tile(M, NV, partial, ADJACENT_ROWS, lanes, s->k, a, 1, s->cs_a, b, s->rs_b, c, s->rs_c, s->flags, NULL, NULL);
+        tile(M, NV, partial, ADJACENT_ROWS, lanes, s->k, a, 1, s->cs_a, b, s->rs_b, c, s->rs_c, s->flags, NULL, NULL, NULL);
         a += s->bs_a, b += s->bs_b, c += s->bs_c;
     }
 }
@@ -493,6 +505,30 @@ INLINE int computes_columns(const pysimd_call *s)
     return 1;
 }
 
+/* Whole tiles that prefetch what a later call reads. A function of their own, as those of one column: see there. */
+INLINE void tiles_ahead(const int M, const pysimd_call *s)
+{
+    const V(elem_a) *a = s->a;
+    const V(elem_b) *b = s->b;
+    V(elem_c) *c = s->c;
+    pysimd_ahead ahead = *s->ahead;
+    for (int64_t i = 0; i < s->batch; i++) {
+        tile(M, NV_MAX, WHOLE, ANY_STRIDES, LANES, s->k, a, s->rs_a, s->cs_a, b, s->rs_b, c, s->rs_c, s->flags, NULL,
+             NULL, &ahead);
+        a += s->bs_a, b += s->bs_b, c += s->bs_c;
+    }
+    s->ahead->at = ahead.at, s->ahead->end = ahead.end, s->ahead->rows = ahead.rows;
+}
+
+NOINLINE void batch_ahead(const pysimd_call *s)
+{
+    switch (s->m) {
+#define CASE(M) case M: tiles_ahead(M <= MR ? M : MR, s); break;
+        CASES
+#undef CASE
+    }
+}
+
 void PASTE(KERNEL, batch)(const pysimd_call *s);
 
 #ifdef DOTS
@@ -508,6 +544,10 @@ void PASTE(KERNEL, batch)(const pysimd_call *s)
 {
     if (HAS_DOTS && s->flags & PYSIMD_DOTS) {
         batch_with_dots(s);
+        return;
+    }
+    if (s->ahead && s->n == NR) {
+        batch_ahead(s);
         return;
     }
     if (computes_columns(s)) return;

@@ -223,8 +223,8 @@ BROKEN = {
         lambda seen: seen.spills > 0,
     ),
     "an extra load per step": (
-        "const V(vec) ai = V(broadcast)(ROW(i) + (ahead));",
-        "const V(vec) ai = V(broadcast)(ROW(i) + (ahead)); if (i == 0) (void)*(const volatile V(elem_a) *)ROW(i);",
+        "const V(vec) ai = V(broadcast)(ROW(i) + (further));",
+        "const V(vec) ai = V(broadcast)(ROW(i) + (further)); if (i == 0) (void)*(const volatile V(elem_a) *)ROW(i);",
         lambda seen: not seen.agrees and seen.element_ratio < seen.analytic_ratio,
     ),
     "a store per step": (

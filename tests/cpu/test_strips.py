@@ -82,6 +82,26 @@ def test_strides(types, shape, rng):
 
 
 @pytest.mark.parametrize("types", CPU.offered)
+@pytest.mark.parametrize("rows", few([3, 8, 20, 59]))
+def test_a_prefetched_b(types, rows, rng):
+    """A B beyond L2, whose next piece is prefetched. Wider tiles than those of dispatch's kernel add the terms in the same
+    order."""
+    size = dtypes.dtype_of(dtypes.FAMILIES[types].b).itemsize
+    k, n = 3003, 3 * lib.pysimd_caches().l2 // (3000 * size) + 37
+    a, b = pair(rng, types, (rows, k), (k, n))
+    if a.dtype.name == "uint16":
+        pytest.skip("bfloat16 without ml_dtypes is for named kernels")
+    check(all_threads(a, b), types, a, b)
+    check(all_threads(a, np.asfortranarray(b)), types, a, b)
+    named = CPU.chosen(types, n, rows, k)
+    expected = all_threads(a, b, named)
+    for name, y in layouts_of(b).items():
+        assert same_bits(named, a, y, expected, threads=1), name
+    a, b = pair(rng, types, (n, k), (k, rows))
+    check(all_threads(np.asfortranarray(a), b), types, a, b)
+
+
+@pytest.mark.parametrize("types", CPU.offered)
 @pytest.mark.parametrize("layout", ["in place", "in pieces", "exchanged"])
 def test_factors(types, layout, rng):
     """alpha and beta are applied once, and C is not read with beta 0: each of several blocks of k adds to it."""
