@@ -47,11 +47,11 @@ static inline int64_t pysimd_shorter_block(const pysimd_kernel *kernel, pysimd_s
     return most(least(longest, pysimd_caches().l1 * 3 / 4 / column / step * step), PYSIMD_SHORTEST_BLOCK);
 }
 
-/* The most rows of a micro-tile that reads rows of A so many bytes apart. Rows that are a multiple of a page apart are in
- * the same set of L1, whose ways are pages, and a line of each is read in as many steps of k as it has elements: no more
- * rows than ways. 4096 x 4096 x 12 and 4096 x 4096 x 16 float took 10.4 and 10.1 ms by tiles of 16 rows, and take 5.4 and
- * 5.5 by tiles of 8, double of 16 columns 15.9 and 12.2, 512 x 2048 x 16 float 0.61 and 0.31; fewer rows than ways 0.98 to
- * 1.1 times as long, packed A 1.0 to 2.4 times (Zen 4). */
+/* The most rows of a micro-tile that reads rows of A so many bytes apart. Rows that are a multiple of a page apart are
+ * in the same set of L1, whose ways are pages, and a line of each is read in as many steps of k as it has elements: no
+ * more rows than ways. 4096 x 4096 x 12 and 4096 x 4096 x 16 float took 10.4 and 10.1 ms by tiles of 16 rows, and take
+ * 5.4 and 5.5 by tiles of 8, double of 16 columns 15.9 and 12.2, 512 x 2048 x 16 float 0.61 and 0.31; fewer rows than
+ * ways 0.98 to 1.1 times as long, packed A 1.0 to 2.4 times (Zen 4). */
 static inline int64_t pysimd_rows_of_tile(const pysimd_kernel *kernel, int64_t bytes)
 {
     enum { PAGE = 4096, LEAST = 4 };

@@ -62,7 +62,7 @@ typedef struct {
     void *c;
     int64_t bs_c, rs_c, cs_c; /* cs_c is read by GEMV kernels alone, where n > 1; elsewhere it is 1 */
     int flags;
-    pysimd_ahead *ahead; /* of outer.h: what whole tiles prefetch, as many bytes a step as a row of B has; NULL: nothing */
+    pysimd_ahead *ahead; /* of outer.h: what whole tiles prefetch, a row of B's bytes in each step; NULL: nothing */
 } pysimd_call;
 
 /* *to = *from, a field at a time. The compiler copies a struct by vectors, and a vector that covers a field which has

@@ -474,7 +474,7 @@ static int copies_few(const pysimd_kernel *dots, int64_t few, int64_t many, int6
  */
 static const pysimd_kernel *choose_by_order(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
 {
-    enum { LEAST_COLUMNS = 64, DEEPEST = 8, TERMS_A_COLUMN = 6, LEAST_BYTES = 1024, NOT_MANY = 8, SOME_K = 64, TWO = 2 };
+    enum { TWO = 2, LEAST_COLUMNS = 64, DEEPEST = 8, TERMS_A_COLUMN = 6, LEAST_BYTES = 1024, NOT_MANY = 8, SOME_K = 64 };
     const int wide = m < n;
     const int64_t few = wide ? m : n, many = wide ? n : m, size = pysimd_element_sizes[types].a;
     const ordered_choice *found = &ordered_choices[types];

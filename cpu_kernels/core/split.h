@@ -34,8 +34,8 @@ static inline int64_t part_of(const split *s, int64_t index, int64_t rest)
     return length < rest ? length : rest;
 }
 
-/* Rows of C in micro-tiles of at most `most`. A tile register has k_tile rows: 40 rows are 32 and 8, 3 of them, where 20
- * and 20 are 4. */
+/* Rows of C in micro-tiles of at most `most`. A tile register has k_tile rows: 40 rows are 32 and 8, 3 of them, where
+ * 20 and 20 are 4. */
 static inline split rows_of_tiles(const pysimd_kernel *kernel, int64_t m, int64_t most)
 {
     return split_of(m, most, kernel->k_tile ? kernel->k_tile : 1);

@@ -19,14 +19,14 @@
  * gemm.c, which packs B, 1.1 to 2 times as long; a transposed A of two tiles of columns read in place by gemm.c, 0.9 to
  * 1.05 times.
  *
- * While a piece of a B beyond L2 is multiplied, the next one is prefetched into L2, in the order of memory: each step of a
- * tile prefetches as many lines as it reads (outer.h). Its own rows are read in pieces of a tile's width, each in another
- * page, which the hardware's prefetch does not follow. 8 x 4096 x 4096 float took 5.2 ms and takes 3.1, where reading B
- * alone takes 2.1 and the multiply-adds 2.3, double 11.3 and 6.4; 28 x 3000 x 3000 double 17.8 and 11.8; what is packed
- * in pieces, 0.65 to 1.0 times as long: 8 x 2000 x 3000 double, B by columns, 5.8 ms and 3.9 (Zen 4). Pieces of 16 and 64
- * rows took 1.1 to 1.4 times as long as those of 32, on which A's rows, a power of two apart, must be packed: 28 x 4096 x
- * 4096 float 1.35 times in place. All lines of a tile prefetched before it: as long as none. The lines of the next tiles
- * of the same rows, 2 to 16 tiles ahead: 0.8 to 0.9 of the time of none, where this takes 0.6.
+ * While a piece of a B beyond L2 is multiplied, the next one is prefetched into L2, in the order of memory: each step
+ * of a tile prefetches as many lines as it reads (outer.h). Its own rows are read in pieces of a tile's width, each in
+ * another page, which the hardware's prefetch does not follow. 8 x 4096 x 4096 float took 5.2 ms and takes 3.1, where
+ * reading B alone takes 2.1 and the multiply-adds 2.3, double 11.3 and 6.4; 28 x 3000 x 3000 double 17.8 and 11.8; what
+ * is packed in pieces, 0.65 to 1.0 times as long: 8 x 2000 x 3000 double, B by columns, 5.8 ms and 3.9 (Zen 4). Pieces
+ * of 16 and 64 rows took 1.1 to 1.4 times as long as those of 32, on which A's rows, a power of two apart, must be
+ * packed: 28 x 4096 x 4096 float 1.35 times in place. All lines of a tile prefetched before it: as long as none. The
+ * lines of the next tiles of the same rows, 2 to 16 tiles ahead: 0.8 to 0.9 of the time of none, where this takes 0.6.
  */
 #include "strips.h"
 
@@ -232,8 +232,8 @@ static int is_like(const pysimd_kernel *x, const pysimd_kernel *kernel)
            x->dispatch != NEVER && has_kernel(x, 1);
 }
 
-/* The kernel with the widest tiles, of those that have as few rows of them: longer pieces of the rows of B. Eight rows by
- * three vectors took 0.8 to 0.95 times as long as by two (Zen 4, from memory). */
+/* The kernel with the widest tiles, of those that have as few rows of them: longer pieces of the rows of B. Eight rows
+ * by three vectors took 0.8 to 0.95 times as long as by two (Zen 4, from memory). */
 static const pysimd_kernel *widest(const pysimd_kernel *kernel, const job *j)
 {
     const pysimd_kernel *const chosen = pysimd_choose(kernel->types, j->m, j->n, j->k);

@@ -84,8 +84,8 @@ def test_strides(types, shape, rng):
 @pytest.mark.parametrize("types", CPU.offered)
 @pytest.mark.parametrize("rows", few([3, 8, 20, 59]))
 def test_a_prefetched_b(types, rows, rng):
-    """A B beyond L2, whose next piece is prefetched. Wider tiles than those of dispatch's kernel add the terms in the same
-    order."""
+    """A B beyond L2, whose next piece is prefetched. Wider tiles than those of dispatch's kernel add the same terms in
+    the same order."""
     size = dtypes.dtype_of(dtypes.FAMILIES[types].b).itemsize
     k, n = 3003, 3 * lib.pysimd_caches().l2 // (3000 * size) + 37
     a, b = pair(rng, types, (rows, k), (k, n))
