@@ -218,9 +218,9 @@ static int reads_in_place(const job *j)
  * accumulators in registers down 64 rows: 32 and 128 took 0.95 to 1.1 times as long (Xeon). */
 static int64_t rows_in_place(const job *j)
 {
-    const int64_t rows = STRIP_BYTES / (j->n * j->size.b) / STRIP_K * STRIP_K;
-    if (j->prefetches) return most(AHEAD_K, least(rows, MOST_K));
+    if (j->prefetches) return AHEAD_K;
     if (j->kernel->dispatch_few_rows) return FEW_K;
+    const int64_t rows = STRIP_BYTES / (j->n * j->size.b) / STRIP_K * STRIP_K;
     const int more = j->rs_b * j->size.b % PAGE != 0;
     return most(more ? 2 * STRIP_K : STRIP_K, least(rows, MOST_K));
 }
@@ -245,12 +245,25 @@ static const pysimd_kernel *widest(const pysimd_kernel *kernel, const job *j)
     return kernel;
 }
 
-/* Columns of a piece that is read in place. While the next one is prefetched, both and the accumulators are in L2: of
- * pieces of 16 KiB a row, half of L2 took 0.87 to 1.0 times as long as three quarters (Zen 4). */
-static int64_t longest_in_place(const job *j)
+/* Rows of a piece. */
+static int64_t depth_of(const job *j)
 {
-    const int64_t bytes = pysimd_caches().l2 / 2 / (AHEAD_K + j->m);
-    return (j->prefetches ? least(STRIP_BYTES, bytes) : STRIP_BYTES) / j->size.c;
+    if (j->in_place) return rows_in_place(j);
+    if (j->cs_b != 1) return COLUMNS_K;
+    return j->prefetches && j->chains && j->kernel->k_group > 1 ? GROUPS_K : PIECE_K;
+}
+
+/* Micro-panels of a piece, at most. While the next one is prefetched, both and the accumulators are in L2. In place half
+ * of L2 took 0.87 to 1.0 times as long as three quarters; in pieces of 16 KiB a row bfloat16, which takes three quarters,
+ * took 1.05 to 1.15 times as long (Zen 4; on a Xeon as long). */
+static int64_t longest_of(const job *j)
+{
+    const int64_t nr = j->kernel->nr, l2 = pysimd_caches().l2;
+    if (!j->in_place && j->cs_b != 1) return COLUMNS_PANELS;
+    const int64_t group = j->in_place ? 1 : j->kernel->k_group, rows = j->depth / group;
+    const int64_t row = j->in_place ? STRIP_BYTES : PIECE_BYTES;
+    const int64_t fits = j->in_place ? l2 / 2 / (rows + j->m) : l2 / 4 * 3 / (2 * rows + j->m);
+    return (j->prefetches ? least(row, fits) : row) / (j->in_place ? j->size.c : j->packed.b * group) / nr;
 }
 
 static job job_of(const pysimd_kernel *given, const pysimd_product *q, int threads)
@@ -265,7 +278,6 @@ static job job_of(const pysimd_kernel *given, const pysimd_product *q, int threa
     else
         j.m = q->m, j.n = q->n, j.rs_a = q->rs_a, j.cs_a = q->cs_a, j.rs_b = q->rs_b, j.cs_b = q->cs_b;
     const int64_t members = quotient(threads, j.products);
-    const int by_rows = j.cs_b == 1;
     j.prefetches = is_worth_prefetching(&j, kernel, members);
     j.kc = pysimd_block_of_k(kernel, j.k); /* of the kernel given: the bits do not depend on what is prefetched */
     if (q->chosen && j.prefetches && pysimd_reads_b(kernel, j.rs_b, j.cs_b)) kernel = widest(kernel, &j);
@@ -275,12 +287,8 @@ static job job_of(const pysimd_kernel *given, const pysimd_product *q, int threa
     j.rows = equal_parts(j.m, kernel->mr, 1);
     j.in_place = reads_in_place(&j);
     j.a_in_place = pysimd_reads_a(kernel, j.k, j.rs_a, j.cs_a) && kernel->k_group == 1 && !(j.in_place && j.prefetches);
-    const int64_t piece = j.prefetches && j.chains && kernel->k_group > 1 ? GROUPS_K : PIECE_K;
-    j.depth = j.in_place ? rows_in_place(&j) : by_rows ? piece : COLUMNS_K;
-    const int64_t longest = j.in_place ? longest_in_place(&j) / nr
-                            : by_rows  ? PIECE_BYTES / (j.packed.b * kernel->k_group) / nr
-                                       : COLUMNS_PANELS;
-    const int64_t wide = most(longest, 1), strips = least(members, panels), rounds = quotient(panels, strips * wide);
+    j.depth = depth_of(&j);
+    const int64_t wide = most(longest_of(&j), 1), strips = least(members, panels), rounds = quotient(panels, strips * wide);
     j.width = quotient(panels, strips * rounds) * nr;
     j.strips = quotient(j.n, j.width);
     j.rs_sums = apart(j.width, j.size.c);
