@@ -36,6 +36,8 @@ enum { /* pysimd_call.flags */
     PYSIMD_AHEAD = 64, /* of GEMV: the batch is larger than L2, so the next product's A is worth a prefetch */
     /* Of outer.h: one or two columns after whole vectors, of which there are nr or fewer, are dot products; cs_a is 1. */
     PYSIMD_DOTS = 128,
+    /* Of outer.h, whole tiles, n = nr: each step prefetches as many bytes at `ahead` as it reads of B. */
+    PYSIMD_NEXT = 512,
 };
 
 enum { PYSIMD_GEMV_COLUMNS = 4, PYSIMD_SMALL_COLUMNS = 64 };
@@ -62,7 +64,7 @@ typedef struct {
     void *c;
     int64_t bs_c, rs_c, cs_c; /* cs_c is read by GEMV kernels alone, where n > 1; elsewhere it is 1 */
     int flags;
-    pysimd_ahead *ahead; /* of outer.h: what whole tiles prefetch, a row of B's bytes in each step; NULL: nothing */
+    pysimd_ahead *ahead; /* of PYSIMD_NEXT */
 } pysimd_call;
 
 /* *to = *from, a field at a time. The compiler copies a struct by vectors, and a vector that covers a field which has

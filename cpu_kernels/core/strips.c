@@ -350,7 +350,8 @@ static void add_terms(const job *j, const char *a, const char *b, int64_t count,
     if (kernel->panel == OFFSET && j->of_b != kernel) clear_corrections(j, count, &x, memory);
     const piece y = piece_of(j, b, count, columns, memory + j->a_bytes);
     pysimd_call s = {.k = quotient(count, kernel->k_group), .rs_a = x.rs, .cs_a = x.cs, .bs_b = y.bs, .rs_b = y.rs,
-                     .bs_c = nr, .rs_c = j->rs_sums, .flags = first ? PYSIMD_ZERO : j->chains ? PYSIMD_CHAIN : 0};
+                     .bs_c = nr, .rs_c = j->rs_sums, .ahead = ahead};
+    const int flags = first ? PYSIMD_ZERO : j->chains ? PYSIMD_CHAIN : 0;
     for (int64_t c = 0, n; c < columns; c += n) {
         const int64_t rest = columns - c;
         n = rest < nr ? rest : least(rest / nr, STRIP_TILES) * nr;
@@ -361,7 +362,7 @@ static void add_terms(const job *j, const char *a, const char *b, int64_t count,
             s.m = least(j->rows, j->m - i);
             s.a = (const char *)x.data + i * x.rs * j->packed.a;
             s.c = sums + (i * j->rs_sums + c) * j->size.c;
-            s.ahead = i == 0 && ahead->rows > 0 ? ahead : NULL;
+            s.flags = flags | (i == 0 && s.n == nr && ahead->rows > 0 ? PYSIMD_NEXT : 0);
             kernel->batch(&s);
         }
     }
