@@ -38,6 +38,9 @@
  * Nor on the Zen 3 and a Xeon: prefetching the lines of C before a tile (0.98 to 1.0 times as fast); non-temporal
  * stores of C (0.2 to 0.5 times); A packed by columns of a micro-tile (0.97 to 1.02 times), or with a cache line
  * between its rows (0.99 to 1.01 times); B read in place up to 256 x 256 x 256 (0.9 to 1.02 times).
+ *
+ * Nor on a Zen 4: prefetching the next rows of an A that is read in place into L2, a share in each step as in strips.c
+ * (4096 x 4000 x 12 double 0.86 times as long, 5 to 32 columns of float and double 0.95 to 1.05 times).
  */
 #include "gemm.h"
 
