@@ -55,6 +55,7 @@ enum {
     FEW_K = 64,            /* and by kernels for few rows */
     LONG_ROW = 1 << 10,    /* bytes of rows, or columns, of B of which the next piece is prefetched */
     AHEAD_K = 32,          /* rows of a piece in place while the next one is prefetched, */
+    SAME_SETS = 512 << 10, /* over their distance, where that is a power of two, */
     GROUPS_K = 128,        /* and of one that is packed in groups of k */
     STRIP_TILES = 64,      /* of C, in a call of the kernel */
     STRIP_BYTES = 16 << 10, /* a row of accumulators */
@@ -202,12 +203,21 @@ int pysimd_strips_take_few(const pysimd_kernel *kernel, const pysimd_product *q)
  * a piece for every 64: with three tiles of rows 16 x 1024 x 1024 and 16 x 4096 x 4096 float took 1.26 and 1.1 times as
  * long in place (Zen 3), 42 x 300 x 300 float and 40 x 1000 x 1000 double 1.25 and 1.22 times (Xeon); with two of them
  * 12 x 1024 x 1024 1.16 times, 28 x 500 x 500 double 1.11; with up to four thirds of a tile's rows as long (18 x 1000 x
- * 1000, Xeon), or 0.9 times (8 x 4096 x 4096, Zen 3). While the next piece is prefetched, in place takes as long or less
- * whatever the rows: 20 to 56 rows of 1000 x 1000 to 3000 x 3000 float and double 0.75 to 1.0 times (Zen 4). */
+ * 1000, Xeon), or 0.9 times (8 x 4096 x 4096, Zen 3). While the next piece is prefetched, in place takes as long or
+ * less whatever the rows: 20 to 56 rows of 1000 x 1000 to 3000 x 3000 float and double 0.75 to 1.0 times (Zen 4). */
 static int reads_in_place(const job *j)
 {
     if (!pysimd_reads_b(j->kernel, j->rs_b, j->cs_b)) return 0;
     return j->prefetches || 3 * j->m <= 4 * (int64_t)j->kernel->mr;
+}
+
+/* Rows of a piece in place while the next one is prefetched: fewer where they are a power of two apart, and both pieces
+ * in few sets of L2. Rows 32 and 64 KiB apart took 1.0 to 1.8 times as long in pieces of 32 as with none prefetched,
+ * 0.85 to 1.25 times in pieces of 16 and of 8 (Xeon, one thread to 16). */
+static int64_t rows_ahead(const job *j)
+{
+    const int64_t pitch = j->rs_b * j->size.b, power = pitch & -pitch; /* the largest that divides it */
+    return power ? most(STRIP_K, least(AHEAD_K, SAME_SETS / power)) : AHEAD_K;
 }
 
 /* Rows of B that are read side by side in place: sixteen, unless all are in the same sets of L1 or come from memory,
@@ -218,7 +228,7 @@ static int reads_in_place(const job *j)
  * accumulators in registers down 64 rows: 32 and 128 took 0.95 to 1.1 times as long (Xeon). */
 static int64_t rows_in_place(const job *j)
 {
-    if (j->prefetches) return AHEAD_K;
+    if (j->prefetches) return rows_ahead(j);
     if (j->kernel->dispatch_few_rows) return FEW_K;
     const int64_t rows = STRIP_BYTES / (j->n * j->size.b) / STRIP_K * STRIP_K;
     const int more = j->rs_b * j->size.b % PAGE != 0;
@@ -253,9 +263,9 @@ static int64_t depth_of(const job *j)
     return j->prefetches && j->chains && j->kernel->k_group > 1 ? GROUPS_K : PIECE_K;
 }
 
-/* Micro-panels of a piece, at most. While the next one is prefetched, both and the accumulators are in L2. In place half
- * of L2 took 0.87 to 1.0 times as long as three quarters; in pieces of 16 KiB a row bfloat16, which takes three quarters,
- * took 1.05 to 1.15 times as long (Zen 4; on a Xeon as long). */
+/* Micro-panels of a piece, at most. While the next one is prefetched, both and the accumulators are in L2. In place
+ * half of L2 took 0.87 to 1.0 times as long as three quarters; in pieces of 16 KiB a row bfloat16, which takes three
+ * quarters, took 1.05 to 1.15 times as long (Zen 4; on a Xeon as long). */
 static int64_t longest_of(const job *j)
 {
     const int64_t nr = j->kernel->nr, l2 = pysimd_caches().l2;
@@ -286,9 +296,11 @@ static job job_of(const pysimd_kernel *given, const pysimd_product *q, int threa
     j.chains = !of_integers(kernel);
     j.rows = equal_parts(j.m, kernel->mr, 1);
     j.in_place = reads_in_place(&j);
-    j.a_in_place = pysimd_reads_a(kernel, j.k, j.rs_a, j.cs_a) && kernel->k_group == 1 && !(j.in_place && j.prefetches);
+    const int packs_a = j.in_place && j.prefetches;
+    j.a_in_place = pysimd_reads_a(kernel, j.k, j.rs_a, j.cs_a) && kernel->k_group == 1 && !packs_a;
     j.depth = depth_of(&j);
-    const int64_t wide = most(longest_of(&j), 1), strips = least(members, panels), rounds = quotient(panels, strips * wide);
+    const int64_t wide = most(longest_of(&j), 1), strips = least(members, panels);
+    const int64_t rounds = quotient(panels, strips * wide);
     j.width = quotient(panels, strips * rounds) * nr;
     j.strips = quotient(j.n, j.width);
     j.rs_sums = apart(j.width, j.size.c);

@@ -90,8 +90,8 @@ enum { KEEPS_ROW = 0 };
             UNROLL for (int j = 0; j < NV; j++) acc[i][j] = VALUE;                                                     \
         }                                                                                                              \
         if (HAS_SIDE(partial))                                                                                         \
-            add_columns(M, NV, columns, lanes, (const V(elem_a) *)ROW(0) + (further), b, side);                          \
-        if (PREFETCHES && !ahead && partial == WHOLE && NV == NV_MAX)                                                     \
+            add_columns(M, NV, columns, lanes, (const V(elem_a) *)ROW(0) + (further), b, side);                        \
+        if (PREFETCHES && !ahead && partial == WHOLE && NV == NV_MAX)                                                  \
             UNROLL for (int byte = 0; byte < PREFETCH_PER_STEP; byte += 64)                                            \
                 __builtin_prefetch((const char *)b + ahead_b + byte);                                                  \
         b += rs_b;                                                                                                     \
@@ -186,8 +186,7 @@ INLINE void prefetch_ahead(pysimd_ahead *ahead)
  * prefetch_b, and what is `ahead`, unless they are NULL. */
 INLINE void tile(const int M, const int NV, const int partial, const int fixed, int lanes, int64_t k,
                  const V(elem_a) *a, int64_t rs_a, int64_t cs_a, const V(elem_b) *b, int64_t rs_b, V(elem_c) *c,
-                 int64_t rs_c, int flags, const char *prefetch_a, const char *prefetch_b,
-                 pysimd_ahead *ahead)
+                 int64_t rs_c, int flags, const char *prefetch_a, const char *prefetch_b, pysimd_ahead *ahead)
 {
     const V(mask) mask = V(mask_of)(lanes);
     const int columns = SIDE_COLUMNS(partial);
@@ -295,7 +294,8 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
 void KERNEL(int64_t k, const void *a, int64_t rs_a, int64_t cs_a, const void *b, int64_t rs_b, void *c, int64_t rs_c)
 {
     if (rs_a == K_GROUP && cs_a == MR * K_GROUP && rs_b == NR * K_GROUP)
-        tile(MR, NV_MAX, WHOLE, FIXED, LANES, k, a, K_GROUP, MR * K_GROUP, b, NR * K_GROUP, c, rs_c, 0, NULL, NULL, NULL);
+        tile(MR, NV_MAX, WHOLE, FIXED, LANES, k, a, K_GROUP, MR * K_GROUP, b, NR * K_GROUP, c, rs_c, 0, NULL, NULL,
+             NULL);
     else
         tile(MR, NV_MAX, WHOLE, ANY_STRIDES, LANES, k, a, rs_a, cs_a, b, rs_b, c, rs_c, 0, NULL, NULL, NULL);
 }
@@ -309,13 +309,15 @@ INLINE void tiles(const int M, const int NV, const int partial, const pysimd_cal
     const int lanes = (int)(s->n - (NV - 1) * LANES);
     if (HAS_ADJACENT_ROWS && M > 1 && s->rs_a == 1) {
         for (int64_t i = 0; i < s->batch; i++) {
-            tile(M, NV, partial, ADJACENT_ROWS, lanes, s->k, a, 1, s->cs_a, b, s->rs_b, c, s->rs_c, flags, NULL, NULL, NULL);
+            tile(M, NV, partial, ADJACENT_ROWS, lanes, s->k, a, 1, s->cs_a, b, s->rs_b, c, s->rs_c, flags, NULL, NULL,
+                 NULL);
             a += s->bs_a, b += s->bs_b, c += s->bs_c;
         }
         return;
     }
     for (int64_t i = 0; i < s->batch; i++) {
-        tile(M, NV, partial, ANY_STRIDES, lanes, s->k, a, s->rs_a, s->cs_a, b, s->rs_b, c, s->rs_c, flags, NULL, NULL, NULL);
+        tile(M, NV, partial, ANY_STRIDES, lanes, s->k, a, s->rs_a, s->cs_a, b, s->rs_b, c, s->rs_c, flags, NULL, NULL,
+             NULL);
         a += s->bs_a, b += s->bs_b, c += s->bs_c;
     }
 }
@@ -436,7 +438,8 @@ INLINE void tiles_and_columns(const int M, const int NV, const int partial, cons
     V(elem_c) *c = s->c;
     const int lanes = (int)(s->n - NV * LANES);
     for (int64_t i = 0; i < s->batch; i++) {
-        tile(M, NV, partial, ADJACENT_ROWS, lanes, s->k, a, 1, s->cs_a, b, s->rs_b, c, s->rs_c, s->flags, NULL, NULL, NULL);
+        tile(M, NV, partial, ADJACENT_ROWS, lanes, s->k, a, 1, s->cs_a, b, s->rs_b, c, s->rs_c, s->flags, NULL, NULL,
+             NULL);
         a += s->bs_a, b += s->bs_b, c += s->bs_c;
     }
 }
