@@ -24,9 +24,14 @@
  * another page, which the hardware's prefetch does not follow. 8 x 4096 x 4096 float took 5.2 ms and takes 3.1, where
  * reading B alone takes 2.1 and the multiply-adds 2.3, double 11.3 and 6.4; 28 x 3000 x 3000 double 17.8 and 11.8; what
  * is packed in pieces, 0.65 to 1.0 times as long: 8 x 2000 x 3000 double, B by columns, 5.8 ms and 3.9 (Zen 4). Pieces
- * of 16 and 64 rows took 1.1 to 1.4 times as long as those of 32, on which A's rows, a power of two apart, must be
- * packed: 28 x 4096 x 4096 float 1.35 times in place. All lines of a tile prefetched before it: as long as none. The
+ * of 16 and 64 rows took 1.1 to 1.4 times as long as those of 32. A's rows are packed: a power of two apart, 28 x 4096
+ * x 4096 float took 1.35 times as long with A in place. All lines of a tile prefetched before it: as long as none. The
  * lines of the next tiles of the same rows, 2 to 16 tiles ahead: 0.8 to 0.9 of the time of none, where this takes 0.6.
+ *
+ * Tried before on a Zen 3, by pieces of eight and sixteen rows: pieces of short rows, so that accumulators or B stay in
+ * L1, 1.1 to 1.4 times as long; software prefetch of the next piece, or further ahead in the same rows, into L1 or L2, a
+ * line in each step or all at once, 1.0 to 1.3 times; a tile that packs B while it multiplies its first rows by it, 1.0.
+ * What is above was not measured there.
  */
 #include "strips.h"
 
@@ -168,7 +173,7 @@ static int is_read_once(const pysimd_kernel *kernel, const pysimd_product *q)
 }
 
 /* Whether each of `threads` reads at least so many bytes of B, k x n, in rows that are long, or columns. */
-static int is_long(int64_t k, int64_t n, int64_t size, int by_rows, int64_t threads, double bytes)
+static int has_long_rows(int64_t k, int64_t n, int64_t size, int by_rows, int64_t threads, double bytes)
 {
     const int64_t row = (by_rows ? n / threads : k) * size;
     return row >= LONG_ROW && (double)k * (double)n * (double)size > bytes * (double)threads;
@@ -179,14 +184,14 @@ static int is_long(int64_t k, int64_t n, int64_t size, int by_rows, int64_t thre
 static int is_worth_prefetching(const job *j, const pysimd_kernel *kernel, int64_t threads)
 {
     const double bytes = (double)pysimd_caches().l2 * (kernel->dispatch_few_rows ? 2 : 0.5);
-    return is_long(j->k, j->n, j->size.b, j->cs_b == 1, threads, bytes);
+    return has_long_rows(j->k, j->n, j->size.b, j->cs_b == 1, threads, bytes);
 }
 
 int pysimd_strips_take(const pysimd_kernel *kernel, const pysimd_product *q, int threads)
 {
     const int by_rows = q->cs_b == 1;
     const int64_t size = pysimd_element_sizes[kernel->types].b;
-    const int groups = is_long(q->k, q->n, size, by_rows, threads, (double)pysimd_caches().l2);
+    const int groups = has_long_rows(q->k, q->n, size, by_rows, threads, (double)pysimd_caches().l2);
     return (has_kernel(kernel, groups ? 2 : 1) &&
             (has_shape(kernel, q->m, q->n, by_rows) || (threads == 1 && is_read_once(kernel, q)))) ||
            (has_kernel(kernel, 2) && exchanges(kernel, q));
@@ -255,6 +260,14 @@ static const pysimd_kernel *widest(const pysimd_kernel *kernel, const job *j)
     return kernel;
 }
 
+/* Whether rows of B fall in the same sets of L1, and a tile takes less of each than two lines, so that lines which the
+ * next tile needs, too, are evicted before. With AVX2 8, 20 and 42 rows by 4096 x 4096 float and double took 1.06 to 1.9
+ * times as long with the next piece prefetched as before, by 3000 x 3000 0.6 to 0.85 times (Zen 4, one thread). */
+static int shares_sets(const job *j, const pysimd_kernel *kernel)
+{
+    return j->rs_b * j->size.b % PAGE == 0 && kernel->nr * j->size.b < 2 * CACHE_LINE;
+}
+
 /* Rows of a piece. */
 static int64_t depth_of(const job *j)
 {
@@ -290,7 +303,11 @@ static job job_of(const pysimd_kernel *given, const pysimd_product *q, int threa
     const int64_t members = quotient(threads, j.products);
     j.prefetches = is_worth_prefetching(&j, kernel, members);
     j.kc = pysimd_block_of_k(kernel, j.k); /* of the kernel given: the bits do not depend on what is prefetched */
-    if (q->chosen && j.prefetches && pysimd_reads_b(kernel, j.rs_b, j.cs_b)) kernel = widest(kernel, &j);
+    if (j.prefetches && pysimd_reads_b(kernel, j.rs_b, j.cs_b)) {
+        const pysimd_kernel *const wide = q->chosen ? widest(kernel, &j) : kernel;
+        j.prefetches = !shares_sets(&j, wide);
+        if (j.prefetches) kernel = wide;
+    }
     j.kernel = kernel;
     const int64_t nr = kernel->nr, panels = quotient(j.n, nr);
     j.chains = !of_integers(kernel);
