@@ -260,12 +260,15 @@ static const pysimd_kernel *widest(const pysimd_kernel *kernel, const job *j)
     return kernel;
 }
 
-/* Whether rows of B fall in the same sets of L1, and a tile takes less of each than two lines, so that lines which the
- * next tile needs, too, are evicted before. With AVX2 8, 20 and 42 rows by 4096 x 4096 float and double took 1.06 to 1.9
- * times as long with the next piece prefetched as before, by 3000 x 3000 0.6 to 0.85 times (Zen 4, one thread). */
-static int shares_sets(const job *j, const pysimd_kernel *kernel)
+/* Whether a tile takes less of each row of B than a line, or less than two lines where the rows fall in the same sets
+ * of L1, so that lines which the next tile needs, too, are evicted before. With SSE and without vectors 8 and 28 rows
+ * took 0.95 to 1.1 times as long with the next piece prefetched, up to 1.45 times. With AVX2 8, 20 and 42 rows by 4096
+ * x 4096 float and double took 1.06 to 1.9 times as long with the next piece prefetched as before, by 3000 x 3000 0.6
+ * to 0.85 times (Zen 4, one thread). */
+static int is_narrow(const job *j, const pysimd_kernel *kernel)
 {
-    return j->rs_b * j->size.b % PAGE == 0 && kernel->nr * j->size.b < 2 * CACHE_LINE;
+    const int in_same_sets = j->rs_b * j->size.b % PAGE == 0;
+    return kernel->nr * j->size.b < (in_same_sets ? 2 * CACHE_LINE : CACHE_LINE);
 }
 
 /* Rows of a piece. */
@@ -305,7 +308,7 @@ static job job_of(const pysimd_kernel *given, const pysimd_product *q, int threa
     j.kc = pysimd_block_of_k(kernel, j.k); /* of the kernel given: the bits do not depend on what is prefetched */
     if (j.prefetches && pysimd_reads_b(kernel, j.rs_b, j.cs_b)) {
         const pysimd_kernel *const wide = q->chosen ? widest(kernel, &j) : kernel;
-        j.prefetches = !shares_sets(&j, wide);
+        j.prefetches = !is_narrow(&j, wide);
         if (j.prefetches) kernel = wide;
     }
     j.kernel = kernel;
