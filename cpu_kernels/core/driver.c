@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "blocks.h"
 #include "caches.h"
@@ -21,6 +20,7 @@
 #include "stage.h"
 #include "strips.h"
 #include "threads.h"
+#include "trial.h"
 
 enum {
     ON_STACK = 4 << 10,
@@ -34,10 +34,6 @@ typedef struct {
     const char *at, *end;
     int64_t share;
 } stretch;
-
-/* How products from beyond L2 are computed: in the order of memory, which the hardware's prefetch may follow, or while
- * the next ones are prefetched. */
-typedef enum { IN_ORDER, PREFETCH_L2, PREFETCH_L1, WAYS } way;
 
 /* Matrices of later products. */
 typedef struct {
@@ -67,8 +63,10 @@ typedef struct {
     const pysimd_product *product;
     int64_t first, count, row0, row1;
     way way;
-    int64_t together; /* products that are computed while the next ones are prefetched; 0: there is one way, IN_ORDER */
-    int64_t segment;  /* products that are timed in each way */
+    const candidates *ways; /* or NULL: IN_ORDER */
+    int64_t segment;        /* products that are timed in each way, or rows of a single one */
+    int64_t together;       /* products that are computed while the next ones are prefetched */
+    int stages, stages_few; /* whether operands are staged, and then few products at a time */
     int64_t shares;   /* 0, or in how many shares: before an operand is staged, and before each call of the kernel */
     later *next;      /* what is prefetched in shares, or NULL */
     int direct, exchanged; /* direct.h */
@@ -290,7 +288,7 @@ static int pads_rows(const work *w)
 
 static staging staging_of(const work *w, int64_t batch)
 {
-    enum { IN_L1 = 16 << 10 };
+    enum { IN_L1 = 16 << 10, FEW = 2 << 10 };
     const pysimd_product *p = w->product;
     staging s = {.products = batch};
     if (!pysimd_reads_a(w->kernel, p->k, p->rs_a, p->cs_a) || copies_short_rows(w) || pads_rows(w))
@@ -299,8 +297,8 @@ static staging staging_of(const work *w, int64_t batch)
         s.bytes_b = pysimd_staged_bytes_b(w->kernel, p->k, p->n);
     const int64_t larger = s.bytes_a > s.bytes_b ? s.bytes_a : s.bytes_b;
     if (larger == 0) return s;
-    const int64_t in_l1 = widens_by_avx512(w->kernel) ? IN_L1 / 2 : IN_L1;
-    const int64_t fit = larger < in_l1 ? in_l1 / larger : 1;
+    const int64_t most_bytes = w->stages_few ? FEW : widens_by_avx512(w->kernel) ? IN_L1 / 2 : IN_L1;
+    const int64_t fit = larger < most_bytes ? most_bytes / larger : 1;
     if (fit < s.products) s.products = fit;
     int64_t of_a, of_b;
     if (__builtin_mul_overflow(s.bytes_a, s.products, &of_a) || __builtin_mul_overflow(s.bytes_b, s.products, &of_b) ||
@@ -464,6 +462,7 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
     }
     const int reads_ahead = kernel->form == GEMV && bs_a && w->way == IN_ORDER;
     if (reads_ahead && !in_l2(w, bytes_read(kernel, &s))) s.flags |= PYSIMD_AHEAD;
+    if (w->way == ROW_BY_ROW) s.flags |= PYSIMD_ROW_BY_ROW;
     const staging g = staging_of(w, count);
     pysimd_shape none = {0, 0, 0}, *before = w->before ? w->before : &none;
     const int ends = !w->follow;
@@ -584,10 +583,12 @@ static int64_t shares_of(const work *w, int64_t products, int by_columns)
            !pysimd_reads_b(kernel, p->rs_b, p->cs_b);
 }
 
+enum { TOGETHER = 8 << 10 }; /* bytes of products that are computed while the next ones are prefetched */
+
 /* Whether products may be prefetched while others are computed: those from beyond L2. Tiles read and write rows at a
  * distance, and parts of lines, which the hardware's prefetch may follow badly: so the next products are prefetched
  * between the tiles of these, or before a single call. Whether that is faster depends on the machine, and on where the
- * operands come from, so all are timed (way_of). On a Xeon with AMX, one thread, 64 x 28 x 50 double took 7.6
+ * operands come from, so all are timed (trial.h). On a Xeon with AMX, one thread, 64 x 28 x 50 double took 7.6
  * microseconds without a prefetch and 4.3 with it (NumPy 5.8), 33 x 33 x 33 3.0 and 1.7 (2.2), 96 x 96 x 96 47 and 32
  * (42), float16 32 x 32 x 32 1.02 and 0.73; on a Zen 5, whose hardware does not follow parts of vectors, 16 x 16 x 16
  * bfloat16 243 ns from L3 and 83, 39 x 3 x 1 float from memory 92 and 24; on a Zen 4, whose hardware does, 7 x 7 x 7
@@ -601,20 +602,53 @@ static int64_t shares_of(const work *w, int64_t products, int by_columns)
  * multiplied by a vector is read in the order of memory: a row by 128 x 128 float from L3 took 1.3 to 1.5 times as long
  * with a prefetch of the next one (Zen 3), but some vectors 0.88 to 1.0 times (60 x 100 x 4, 2 x 100 x 50 and 3 x 50 x
  * 50 with a transposed B, float and double, Xeon). */
-static void choose_prefetch(work *w, int threads)
+static int may_prefetch(const work *w, int threads, int64_t each)
 {
-    enum { TOGETHER = 8 << 10, SEGMENT = 64 << 10, LEAST_TOGETHER = 4, SEGMENTS = 96 };
     const pysimd_kernel *kernel = w->kernel;
     const pysimd_product *p = w->product;
-    if (p->ndim == 0 || w->count == 1) return;
-    const row_of_products x = row_of(p, sizes_in_memory(kernel, p), &(pysimd_matrices){NULL, NULL, NULL});
-    const int64_t each = x.a.step + x.b.step + x.c.step, l2 = pysimd_caches().l2;
-    if (each == 0 || each > l2 / 4 || (double)w->count * (double)each <= (double)threads * (double)l2) return;
-    if (kernel->form == GEMV && (p->m == 1 || p->n == 1) && each > TOGETHER) return;
-    const int by_columns = (p->rs_a == 1 && p->cs_a != 1) || (p->rs_b == 1 && p->cs_b != 1);
-    w->together = most(TOGETHER / each, 1);
-    w->segment = most(least(SEGMENT / each, w->count / threads / SEGMENTS), LEAST_TOGETHER * w->together);
-    w->shares = shares_of(w, w->together, by_columns);
+    const int64_t l2 = pysimd_caches().l2;
+    if (each == 0 || each > l2 / 4 || (double)w->count * (double)each <= (double)threads * (double)l2) return 0;
+    return kernel->form != GEMV || (p->m > 1 && p->n > 1) || each <= TOGETHER;
+}
+
+/* Whether the rows of a matrix from beyond L2 that is multiplied by a vector, or by a few, may be read one after the
+ * other. Eight or sixteen rows at a time are as many streams, each of a few lines, which the prefetch of a Zen 4 does
+ * not follow: 100 x 125 float took 4.0 times as long from L3, and 2.3 times from memory, 64 x 64 double 2.7 times from
+ * memory; a Xeon's does, and rows one by one took 1.0 to 2 times as long there, as they do from L2. */
+static int may_read_row_by_row(const work *w, int threads)
+{
+    enum { LEAST_BYTES = 144, MOST_BYTES = 4 << 10 }; /* of a row */
+    const pysimd_product *p = w->product;
+    const int64_t row = p->k * sizes_of(w->kernel, p).a;
+    if (w->kernel->form != GEMV || w->direct || p->cs_a != 1 || row < LEAST_BYTES || row > MOST_BYTES) return 0;
+    if (w->count > 1 && p->batch_a[p->ndim - 1] == 0) return 0;
+    return (double)w->count * (double)p->m * (double)row > (double)threads * (double)pysimd_caches().l2;
+}
+
+static void choose_ways(work *w, int threads)
+{
+    enum { SEGMENT = 64 << 10, LEAST_TOGETHER = 4, SEGMENTS = 96 };
+    static const candidates prefetch = {3, {PREFETCH_L2, IN_ORDER, PREFETCH_L1}},
+                            prefetch_or_rows = {4, {PREFETCH_L2, IN_ORDER, PREFETCH_L1, ROW_BY_ROW}},
+                            rows = {2, {IN_ORDER, ROW_BY_ROW}};
+    const pysimd_product *p = w->product;
+    const int row_by_row = may_read_row_by_row(w, threads);
+    if (w->count > 1) {
+        const row_of_products x = row_of(p, sizes_in_memory(w->kernel, p), &(pysimd_matrices){NULL, NULL, NULL});
+        const int64_t each = x.a.step + x.b.step + x.c.step;
+        if (may_prefetch(w, threads, each)) {
+            const int by_columns = (p->rs_a == 1 && p->cs_a != 1) || (p->rs_b == 1 && p->cs_b != 1);
+            w->ways = row_by_row ? &prefetch_or_rows : &prefetch;
+            w->together = most(TOGETHER / each, 1);
+            w->segment = most(least(SEGMENT / each, w->count / threads / SEGMENTS), LEAST_TOGETHER * w->together);
+            w->shares = shares_of(w, w->together, by_columns);
+            return;
+        }
+    }
+    if (!row_by_row) return;
+    const int64_t row = p->k * sizes_of(w->kernel, p).a, together = w->kernel->mr;
+    w->ways = &rows;
+    w->segment = w->count > 1 ? most(SEGMENT / (p->m * row), 1) : multiple(most(SEGMENT / row, 1), together);
 }
 
 /* Products [from, to), in so many shares of whole cache lines. */
@@ -657,66 +691,59 @@ static void multiply_ahead(const work *given, int64_t count, const pysimd_matric
     }
 }
 
-/* Nanoseconds that a product took, in the best of the segments that were computed in a way; segments so far. */
-typedef struct {
-    double ns[WAYS];
-    int segments;
-} trial;
-
-/* In turn, and more than once, for a segment may wait for pages, or for other programs. */
-enum { ROUNDS = 4, SEGMENTS_TIMED = ROUNDS * WAYS };
-
-static way way_of(const trial *x)
+/* Segments of the rows of one product, or the rest of them. */
+static void run_rows(const work *w, trial *x)
 {
-    if (x->segments < SEGMENTS_TIMED) return (way)(x->segments % WAYS);
-    way best = PREFETCH_L2;
-    for (way i = 0; i < WAYS; i++)
-        if (x->ns[i] < x->ns[best]) best = i;
-    return best;
+    const pysimd_matrices of = pysimd_matrices_at(w->product, sizes_in_memory(w->kernel, w->product), w->first);
+    work piece = *w;
+    for (int64_t row = w->row0; row < w->row1; row = piece.row1) {
+        const int timed = is_timed(x);
+        const int64_t rows = least(w->row1 - row, timed ? w->segment : w->row1);
+        const double before = timed ? now_ns() : 0;
+        piece.way = way_of(x), piece.row0 = row, piece.row1 = row + rows;
+        multiply_some(&piece, 1, of.a, of.b, of.c, 0, 0, 0);
+        if (timed) add_time(x, (now_ns() - before) / (double)rows);
+    }
 }
 
-static void add_time(trial *x, double ns)
-{
-    const way tried = way_of(x);
-    if (x->segments < WAYS || ns < x->ns[tried]) x->ns[tried] = ns;
-    x->segments++;
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
-}
-
-/* Whole rows of the batch's innermost dimension, or parts of them. */
-static void run(const work *w)
+/* Whole rows of the batch's innermost dimension, or segments of them. */
+static void run_products(const work *w, trial *x)
 {
     const pysimd_product *p = w->product;
     const pysimd_sizes size = sizes_in_memory(w->kernel, p);
     const int last = p->ndim - 1;
     const int64_t inner = p->ndim ? p->shape[last] : 1;
-    work one_way = *w;
-    trial ways = {{0}, w->count < 2 * SEGMENTS_TIMED * w->segment ? SEGMENTS_TIMED : 0};
-    for (int64_t at = w->first, end = w->first + w->count; at < end;) {
-        const int64_t start = at % inner;
-        int64_t count = end - at < inner - start ? end - at : inner - start;
-        const int64_t bs_a = p->ndim ? p->batch_a[last] : 0, bs_b = p->ndim ? p->batch_b[last] : 0,
-                      bs_c = p->ndim ? p->batch_c[last] : 0;
-        const pysimd_matrices x = pysimd_matrices_at(p, size, at);
-        const int timed = w->together && ways.segments < SEGMENTS_TIMED;
-        one_way.way = w->together ? way_of(&ways) : IN_ORDER;
+    const int64_t bs_a = p->ndim ? p->batch_a[last] : 0, bs_b = p->ndim ? p->batch_b[last] : 0,
+                  bs_c = p->ndim ? p->batch_c[last] : 0;
+    work piece = *w;
+    for (int64_t at = w->first, end = w->first + w->count, count; at < end; at += count) {
+        const pysimd_matrices of = pysimd_matrices_at(p, size, at);
+        const int timed = is_timed(x);
+        count = least(end - at, inner - at % inner);
         if (timed) count = least(count, w->segment);
-        const double before = timed ? now() : 0;
-        if (one_way.way == IN_ORDER)
-            multiply_some(&one_way, count, x.a, x.b, x.c, bs_a, bs_b, bs_c);
+        const double before = timed ? now_ns() : 0;
+        piece.way = way_of(x), piece.stages_few = stages_few(x);
+        if (piece.way == PREFETCH_L1 || piece.way == PREFETCH_L2)
+            multiply_ahead(&piece, count, &of, size);
         else
-            multiply_ahead(&one_way, count, &x, size);
-        if (timed) add_time(&ways, (now() - before) / (double)count);
-        at += count;
+            multiply_some(&piece, count, of.a, of.b, of.c, bs_a, bs_b, bs_c);
+        if (timed) add_time(x, (now_ns() - before) / (double)count);
     }
+}
+
+/* The part of a thread. */
+static void run(const work *w)
+{
+    trial x = trial_of(w->ways, w->stages);
+    const int by_rows = w->count == 1;
+    const int64_t segments = (by_rows ? w->row1 - w->row0 : w->count) / most(w->segment, 1);
+    if (segments < (w->together ? 2 : 16) * x.most_segments) end_trial(&x);
+    if (by_rows)
+        run_rows(w, &x);
+    else
+        run_products(w, &x);
 #ifdef __SSE2__
-    if (p->flags & PYSIMD_STREAM) __builtin_ia32_sfence(); /* before other threads see that this ends */
+    if (w->product->flags & PYSIMD_STREAM) __builtin_ia32_sfence(); /* before other threads see that this ends */
 #endif
 }
 
@@ -936,7 +963,8 @@ int pysimd_multiply(const pysimd_kernel *given, const pysimd_product *product)
     const int whole = threads == 1 || d.by_columns || (d.by_rows && !keeps && one_part_each);
     const int64_t wanted = whole ? threads : threads * PARTS_A_THREAD;
     d.parts = wanted < d.units ? wanted : d.units;
-    if (!d.by_rows && !d.by_columns) choose_prefetch(&d.whole, threads);
+    d.whole.stages = staged.total > 0;
+    if (!d.by_columns && (!d.by_rows || batch == 1)) choose_ways(&d.whole, threads);
 
     /* Memory is allocated before the first byte of C is written. */
     d.scratch_bytes = staged.total;

@@ -38,6 +38,7 @@ enum { /* pysimd_call.flags */
     PYSIMD_DOTS = 128,
     /* Of outer.h, whole tiles, n = nr: each step prefetches as many bytes at `ahead` as it reads of B. */
     PYSIMD_NEXT = 512,
+    PYSIMD_ROW_BY_ROW = 1024, /* of GEMV, cs_a is 1, k > 0: one row of A is read after the other */
 };
 
 enum { PYSIMD_GEMV_COLUMNS = 4, PYSIMD_SMALL_COLUMNS = 64 };

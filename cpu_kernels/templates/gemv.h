@@ -151,6 +151,28 @@ INLINE void PASTE(VEC, finish_adjacent)(const int M, const int N, const V(acc) *
 }
 #endif
 
+/* `rows` rows of N columns of C, whose sums follow one another in REGISTERS registers, those of a row adjacent. */
+INLINE void PASTE(VEC, finish_rows)(const int REGISTERS, const int N, int rows, V(acc) *found, V(elem_c) *c,
+                                    int64_t rs_c, int64_t cs_c, int flags)
+{
+    enum { MOST = MR * PYSIMD_GEMV_COLUMNS };
+    _Static_assert(DOTS <= MOST, "the sums that are added at a time");
+    if (rs_c == N && (N == 1 || cs_c == 1)) {
+        PASTE(VEC, finish)(REGISTERS, rows * N, found, c, 1, flags);
+        return;
+    }
+    V(sum) values[MOST], old; /* unsigned for integers: additions wrap */
+    memcpy(values, found, sizeof *values * (size_t)(rows * N));
+    for (int i = 0; i < rows; i++, c += rs_c)
+        for (int j = 0; j < N; j++) {
+            if (!(flags & PYSIMD_ZERO)) {
+                memcpy(&old, c + j * cs_c, sizeof old);
+                values[i * N + j] = old + values[i * N + j];
+            }
+            memcpy(c + j * cs_c, &values[i * N + j], sizeof old);
+        }
+}
+
 /* M rows of A times N columns of B, both constants, by rows: each vector of A is loaded once for all columns. `adjacent`:
  * rs_c is 1, as where operands are exchanged; then the sums of a column follow one another. Stored one by one, 3 x 40 x 54
  * double with a transposed B took 1.28 times as long, 2 x 43 x 63 1.14, 3 x 300 x 100 int8 1.15 times (Xeon with AMX). */
@@ -210,20 +232,7 @@ INLINE void PASTE(VEC, rows_by_columns)(const int M, const int N, const int adja
         return;
     }
 #endif
-    if (rs_c == N && cs_c == 1) {
-        PASTE(VEC, finish)((M * N + V(rows) - 1) / V(rows), M * N, found, c, 1, flags);
-        return;
-    }
-    V(sum) values[MOST + V(rows)], old; /* unsigned for integers: additions wrap */
-    memcpy(values, found, sizeof *values * (size_t)(M * N));
-    for (int i = 0; i < M; i++, c += rs_c)
-        for (int j = 0; j < N; j++) {
-            if (!(flags & PYSIMD_ZERO)) {
-                memcpy(&old, c + j * cs_c, sizeof old);
-                values[i * N + j] = old + values[i * N + j];
-            }
-            memcpy(c + j * cs_c, &values[i * N + j], sizeof old);
-        }
+    PASTE(VEC, finish_rows)((M * N + V(rows) - 1) / V(rows), N, M, found, c, rs_c, cs_c, flags);
 }
 
 /* N columns of B, a constant, in parts of A's rows. */
@@ -901,8 +910,66 @@ NOINLINE void PASTE(VEC, three_columns)(const pysimd_call *s) { PASTE(VEC, produ
 NOINLINE void PASTE(VEC, four_columns)(const pysimd_call *s) { PASTE(VEC, products_of_columns)(4, s); }
 _Static_assert(PYSIMD_GEMV_COLUMNS == 4, "a function for each number of columns");
 
+/* m rows of A times N columns of B, a constant, one row after the other; the sums of MR rows wait in L1. */
+INLINE void PASTE(VEC, row_by_row)(const int N, const pysimd_call *s, const V(elem_a) *a, const V(elem_a) *end,
+                                   const V(elem_b) *x, V(elem_c) *c)
+{
+    const int64_t k = s->k, rs_x = s->rs_b, whole = k / V(lanes) * V(lanes);
+    const V(part) rest = V(part_of)((int)(k - whole));
+    enum { MOST = MR * PYSIMD_GEMV_COLUMNS };
+    V(vec) last_of_x[PYSIMD_GEMV_COLUMNS];
+    V(acc) acc[MOST], found[MOST / V(rows)];
+    UNROLL for (int j = 0; j < N; j++)
+        last_of_x[j] = k > whole ? V(load_x_part)(x + j * rs_x + whole, rest) : V(load_x)(x + j * rs_x);
+    for (int e = 0; e < MR * N; e++) acc[e] = V(zero)();
+    for (int64_t i0 = 0; i0 < s->m; i0 += MR, c += MR * s->rs_c) {
+        const int rows = s->m - i0 < MR ? (int)(s->m - i0) : MR;
+        for (int i = 0; i < rows; i++, a += s->rs_a) {
+            V(acc) sum[PYSIMD_GEMV_COLUMNS];
+            UNROLL for (int j = 0; j < N; j++) sum[j] = V(zero)();
+            for (int64_t p = 0; p < whole; p += V(lanes)) {
+                const V(vec) ap = V(load)(a + p);
+                UNROLL for (int j = 0; j < N; j++) sum[j] = V(fma)(ap, V(load_x)(x + j * rs_x + p), sum[j]);
+            }
+            if (k > whole) {
+                const int within = a + whole + V(lanes) <= end;
+                const V(vec) ap = within ? V(load_first)(a + whole, rest) : V(load_part)(a + whole, rest);
+                UNROLL for (int j = 0; j < N; j++) sum[j] = V(fma)(ap, last_of_x[j], sum[j]);
+            }
+            UNROLL for (int j = 0; j < N; j++) acc[i * N + j] = sum[j];
+        }
+        UNROLL for (int g = 0; g < MR * N / V(rows); g++) found[g] = V(reduce_rows)(acc + g * V(rows));
+        PASTE(VEC, finish_rows)(MR * N / V(rows), N, rows, found, c, s->rs_c, s->cs_c, s->flags);
+    }
+}
+
+INLINE void PASTE(VEC, products_row_by_row)(const int N, const pysimd_call *s)
+{
+    const V(elem_a) *a = s->a;
+    const V(elem_b) *x = s->b;
+    V(elem_c) *c = s->c;
+    for (int64_t i = 0; i < s->batch; i++, a += s->bs_a, x += s->bs_b, c += s->bs_c)
+        PASTE(VEC, row_by_row)(N, s, a, PASTE(VEC, end_of)(s, a, i), x, c);
+}
+
+/* A function of its own: GCC 12 has accumulators of others spilled that it is a part of, 40 x 64 float16 took 1.3 times as
+ * long. */
+NOINLINE void PASTE(VEC, any_row_by_row)(const pysimd_call *s)
+{
+    switch (s->n) {
+    case 2: PASTE(VEC, products_row_by_row)(2, s); break;
+    case 3: PASTE(VEC, products_row_by_row)(3, s); break;
+    case 4: PASTE(VEC, products_row_by_row)(4, s); break;
+    default: PASTE(VEC, products_row_by_row)(1, s);
+    }
+}
+
 INLINE void PASTE(VEC, products_of_any)(const pysimd_call *s)
 {
+    if (s->flags & PYSIMD_ROW_BY_ROW) {
+        PASTE(VEC, any_row_by_row)(s);
+        return;
+    }
     switch (s->n) {
     case 2: PASTE(VEC, two_columns)(s); break;
     case 3: PASTE(VEC, three_columns)(s); break;
