@@ -81,8 +81,9 @@ typedef struct {
 /* Bytes of the elements of the product's own A, B and C. */
 static pysimd_sizes sizes_of(const pysimd_kernel *kernel, const pysimd_product *p)
 {
-    const pysimd_sizes size = pysimd_element_sizes[kernel->types];
-    return p->flags & PYSIMD_EXCHANGED ? (pysimd_sizes){size.b, size.a, size.c} : size;
+    const pysimd_sizes *size = &pysimd_element_sizes[kernel->types];
+    const int exchanged = p->flags & PYSIMD_EXCHANGED;
+    return (pysimd_sizes){exchanged ? size->b : size->a, exchanged ? size->a : size->b, size->c};
 }
 
 /* The same, of C as the epilogue stores it. */
@@ -173,20 +174,32 @@ typedef struct {
     int64_t same_m, same_n; /* of every tile; 0: tiles do not overlap */
 } tiling;
 
+/* Of a matrix that is multiplied by more vectors than a GEMV kernel takes at a time: all rows, or where they do not stay
+ * in L2, as many as stay in L1. Matrices in L2 took 1.0 to 1.25 times as long in parts (Zen 4). */
+static int64_t most_gemv_rows(const pysimd_kernel *kernel, const pysimd_call *s)
+{
+    enum { IN_L1 = 16 << 10 };
+    const int64_t row = s->k * pysimd_sizes_in_kernel(kernel).a;
+    if (s->n <= PYSIMD_GEMV_COLUMNS || s->cs_a != 1) return s->m;
+    if ((double)s->m * (double)row <= (double)pysimd_caches().l2) return s->m;
+    return multiple(most(IN_L1 / row, 1), kernel->mr);
+}
+
 /* That of products of the shape of `s`, with its flags. */
 static tiling tiling_of(const work *w, const pysimd_call *s)
 {
     const pysimd_kernel *kernel = w->kernel;
     const int gemv = kernel->form == GEMV;
-    const int64_t most_m = gemv ? s->m : pysimd_rows_of_tile(kernel, s->rs_a * pysimd_sizes_in_kernel(kernel).a);
+    const int64_t most_m = gemv ? most_gemv_rows(kernel, s)
+                                : pysimd_rows_of_tile(kernel, s->rs_a * pysimd_sizes_in_kernel(kernel).a);
     const int64_t most_n = gemv ? PYSIMD_GEMV_COLUMNS : kernel->nr + w->more;
     if (s->m <= most_m && s->n <= most_n) return (tiling){.whole = 1};
-    tiling t = {.rows = gemv ? split_of(s->m, s->m, 1) : rows_of_tiles(kernel, s->m, most_m),
+    tiling t = {.rows = gemv ? split_of(s->m, most_m, 1) : rows_of_tiles(kernel, s->m, most_m),
                 .columns = split_of(s->n, most_n, kernel->column_step ? kernel->column_step : kernel->nr)};
     const double each = bytes_read(kernel, s) + (double)s->m * (double)s->n * pysimd_sizes_in_kernel(kernel).c;
     t.together = side_by_side(w, each);
     const int in_order = t.columns.count == 1 && !w->next; /* 64 x 4 x 4 float from memory: 262 ns, and 121 (Zen 3) */
-    t.by_columns = t.together == 1 && t.rows.step == 1 && (in_order || in_l2(w, 2 * each));
+    t.by_columns = t.together == 1 && t.rows.step == 1 && (gemv ? most_m == s->m : in_order || in_l2(w, 2 * each));
     if (kernel->k_tile && s->flags & PYSIMD_ZERO) t.same_m = most_m, t.same_n = most_n;
     return t;
 }
@@ -706,27 +719,47 @@ static void run_rows(const work *w, trial *x)
     }
 }
 
-/* Whole rows of the batch's innermost dimension, or segments of them. */
+/* Distances in the innermost dimension of the batch. */
+typedef struct {
+    int64_t count, a, b, c;
+} innermost;
+
+static innermost innermost_of(const pysimd_product *p)
+{
+    const int last = p->ndim - 1;
+    if (p->ndim == 0) return (innermost){1, 0, 0, 0};
+    return (innermost){p->shape[last], p->batch_a[last], p->batch_b[last], p->batch_c[last]};
+}
+
+/* Whole rows of the batch's innermost dimension. */
+static void run_in_order(const work *w)
+{
+    const innermost row = innermost_of(w->product);
+    const pysimd_sizes size = sizes_in_memory(w->kernel, w->product);
+    for (int64_t at = w->first, end = w->first + w->count, count; at < end; at += count) {
+        const pysimd_matrices of = pysimd_matrices_at(w->product, size, at);
+        count = least(end - at, row.count - at % row.count);
+        multiply_some(w, count, of.a, of.b, of.c, row.a, row.b, row.c);
+    }
+}
+
+/* Segments of them, or the rest of one. */
 static void run_products(const work *w, trial *x)
 {
-    const pysimd_product *p = w->product;
-    const pysimd_sizes size = sizes_in_memory(w->kernel, p);
-    const int last = p->ndim - 1;
-    const int64_t inner = p->ndim ? p->shape[last] : 1;
-    const int64_t bs_a = p->ndim ? p->batch_a[last] : 0, bs_b = p->ndim ? p->batch_b[last] : 0,
-                  bs_c = p->ndim ? p->batch_c[last] : 0;
+    const innermost row = innermost_of(w->product);
+    const pysimd_sizes size = sizes_in_memory(w->kernel, w->product);
     work piece = *w;
     for (int64_t at = w->first, end = w->first + w->count, count; at < end; at += count) {
-        const pysimd_matrices of = pysimd_matrices_at(p, size, at);
+        const pysimd_matrices of = pysimd_matrices_at(w->product, size, at);
         const int timed = is_timed(x);
-        count = least(end - at, inner - at % inner);
+        count = least(end - at, row.count - at % row.count);
         if (timed) count = least(count, w->segment);
         const double before = timed ? now_ns() : 0;
         piece.way = way_of(x), piece.stages_few = stages_few(x);
         if (piece.way == PREFETCH_L1 || piece.way == PREFETCH_L2)
             multiply_ahead(&piece, count, &of, size);
         else
-            multiply_some(&piece, count, of.a, of.b, of.c, bs_a, bs_b, bs_c);
+            multiply_some(&piece, count, of.a, of.b, of.c, row.a, row.b, row.c);
         if (timed) add_time(x, (now_ns() - before) / (double)count);
     }
 }
@@ -734,14 +767,17 @@ static void run_products(const work *w, trial *x)
 /* The part of a thread. */
 static void run(const work *w)
 {
-    trial x = trial_of(w->ways, w->stages);
-    const int by_rows = w->count == 1;
-    const int64_t segments = (by_rows ? w->row1 - w->row0 : w->count) / most(w->segment, 1);
-    if (segments < (w->together ? 2 : 16) * x.most_segments) end_trial(&x);
-    if (by_rows)
-        run_rows(w, &x);
-    else
-        run_products(w, &x);
+    if (w->ways) {
+        trial x = trial_of(w->ways, w->stages);
+        const int64_t segments = (w->count == 1 ? w->row1 - w->row0 : w->count) / w->segment;
+        if (segments < (w->together ? 2 : 16) * x.most_segments) end_trial(&x);
+        if (w->count == 1)
+            run_rows(w, &x);
+        else
+            run_products(w, &x);
+    } else {
+        run_in_order(w);
+    }
 #ifdef __SSE2__
     if (w->product->flags & PYSIMD_STREAM) __builtin_ia32_sfence(); /* before other threads see that this ends */
 #endif

@@ -13,13 +13,6 @@
 #include <emmintrin.h>
 #endif
 
-pysimd_sizes pysimd_sizes_in_kernel(const pysimd_kernel *kernel)
-{
-    const pysimd_sizes size = pysimd_element_sizes[kernel->types];
-    const int twice = kernel->panel == WIDE || kernel->panel == SPLIT;
-    return twice ? (pysimd_sizes){2 * size.a, 2 * size.b, size.c} : size;
-}
-
 /* Steps are powers of two. */
 static int64_t rounded_up(int64_t k, int64_t step) { return (k + step - 1) & -step; }
 

@@ -15,8 +15,14 @@ pysimd_panel_shape pysimd_panel_of_a(const pysimd_kernel *kernel, int64_t m, int
 pysimd_panel_shape pysimd_panel_of_b(const pysimd_kernel *kernel, int64_t k, int64_t n);
 
 /* Bytes of one element as the kernel reads it: those of the array, but for WIDE and SPLIT panels, which have twice as
- * many. */
-pysimd_sizes pysimd_sizes_in_kernel(const pysimd_kernel *kernel);
+ * many. Inlined: a struct of three ints that is returned is stored by parts and loaded as one, which waits for the
+ * stores; all calls of it took 30 nanoseconds of a product of 8 x 8 x 8. */
+static inline pysimd_sizes pysimd_sizes_in_kernel(const pysimd_kernel *kernel)
+{
+    const pysimd_sizes *size = &pysimd_element_sizes[kernel->types];
+    const int values = kernel->panel == WIDE || kernel->panel == SPLIT ? 2 : 1;
+    return (pysimd_sizes){values * size->a, values * size->b, size->c};
+}
 
 /* From a column of a panel of B to the next, in elements. */
 static inline int pysimd_column_step(const pysimd_kernel *kernel)

@@ -22,15 +22,14 @@ enum { ROUNDS = 4, FEW_STAGED = WAYS, TRIED };
  * far. They are computed in each way in turn, ROUNDS times, for a segment may wait for pages, or for other programs;
  * then, if `then_few`, in the best way with few products staged at a time. */
 typedef struct {
-    const candidates *of; /* or NULL: IN_ORDER */
+    const candidates *of;
     int segments, most_segments, then_few;
     double ns[TRIED];
 } trial;
 
 static inline trial trial_of(const candidates *of, int then_few)
 {
-    then_few = of && then_few;
-    return (trial){.of = of, .most_segments = of ? ROUNDS * (of->count + then_few) : 0, .then_few = then_few};
+    return (trial){.of = of, .most_segments = ROUNDS * (of->count + then_few), .then_few = then_few};
 }
 
 /* Without a trial. */
@@ -40,7 +39,6 @@ static inline int is_timed(const trial *x) { return x->segments < x->most_segmen
 
 static inline way way_of(const trial *x)
 {
-    if (!x->of) return IN_ORDER;
     if (x->segments < ROUNDS * x->of->count) return x->of->ways[x->segments % x->of->count];
     way best = x->of->ways[0];
     for (int i = 1; i < x->of->count; i++)

@@ -305,6 +305,38 @@ def test_a_batch_larger_than_the_caches_has_the_bits_of_its_products(types, rng)
     assert result.tobytes() == pysimd.matmul(a, b).tobytes() * 200
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_rows_that_are_read_one_by_one_have_the_same_bits(types, n, rng):
+    """Of a matrix from beyond the caches, and of a batch: how rows are read is tried on the first of them."""
+    named = pysimd.kernels("cpu", types=types, form="gemv", available=True)
+    if not named:
+        pytest.skip("no kernel for a vector here")
+    size = dtypes.dtype_of(dtypes.FAMILIES[types].a).itemsize
+    k, some, beyond = 403 // size, 40, 17 << 20  # the last vector of a row is not whole
+    many = beyond // (k * size) + 3
+    a, b = pair(rng, types, (some, k + 3), (k, n))
+    tall = np.resize(a, (many, k + 3))[:, :k]
+    dense = np.ascontiguousarray(tall[: many // some * some])
+    for kernel in named:
+        rows = pysimd.matmul(tall[:some], b, kernel=kernel, threads=1)
+        check(rows, types, tall[:some], b)
+        expected = np.resize(rows, (many, n))
+        for threads in (1, 2):
+            assert pysimd.matmul(tall, b, kernel=kernel, threads=threads).tobytes() == expected.tobytes()
+            for each in (some, 10):  # the smaller products may also be prefetched
+                found = pysimd.matmul(dense.reshape(-1, each, k), b, kernel=kernel, threads=threads)
+                assert found.tobytes() == expected[: len(dense)].tobytes()
+        room = np.zeros((many, n + 2), rows.dtype)
+        pysimd.matmul(tall, b, out=room[:, 1:-1], kernel=kernel)
+        assert room[:, 1:-1].tobytes() == expected.tobytes()
+        assert not room[:, [0, -1]].any()
+        once = random_result(rng, kernel.c_dtype, (some, n))
+        c = np.resize(once, (many, n))
+        pysimd.gemm(tall, b, c, beta=1, out=c, kernel=kernel)
+        pysimd.gemm(tall[:some], b, once, beta=1, out=once, kernel=kernel)
+        assert c.tobytes() == np.resize(once, (many, n)).tobytes()
+
+
 @pytest.mark.parametrize("bytes_of_matrix", [32 << 10, 64 << 10, 160 << 10])
 def test_matrices_about_as_large_as_the_caches(types, bytes_of_matrix, rng):
     """Rows of one vector to those of all columns, a little below each size and above it, in a batch and alone."""
