@@ -25,6 +25,8 @@ CORE = (
     "strips",
     "direct",
     "driver",
+    "beyond",
+    "batch",
     "scale",
 )
 KERNELS = re.compile("generic_.*|sse_f32_outer_4x4|avx2_f32_(inner_8x8|gemv_8x1)|avx2_i8i32_outer_6x16")
