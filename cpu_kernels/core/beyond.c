@@ -107,7 +107,17 @@ void pysimd_choose_ways(work *w, int threads)
     if (!row_by_row) return;
     const int64_t row = p->k * sizes_of(w->kernel, p).a, together = w->kernel->mr;
     w->ways = &rows;
+    w->of_rows = w->count == 1;
     w->segment = w->count > 1 ? most(SEGMENT / (p->m * row), 1) : multiple(most(SEGMENT / row, 1), together);
+}
+
+/* A trial is as long as half of the work at most, or where nothing is prefetched, whose ways differ more, a sixteenth. */
+trial pysimd_trial_of(const work *w, int threads)
+{
+    trial x = trial_of(w->ways, w->stages);
+    const int64_t segments = (w->of_rows ? w->product->m : w->count) / threads / w->segment;
+    if (segments < (w->together ? 2 : 16) * x.most_segments) end_trial(&x);
+    return x;
 }
 
 /* Products [from, to), in so many shares of whole cache lines. */
@@ -212,17 +222,12 @@ static void run_products(const work *w, trial *x)
 
 void pysimd_compute(const work *w)
 {
-    if (w->ways) {
-        trial x = trial_of(w->ways, w->stages);
-        const int64_t segments = (w->count == 1 ? w->row1 - w->row0 : w->count) / w->segment;
-        if (segments < (w->together ? 2 : 16) * x.most_segments) end_trial(&x);
-        if (w->count == 1)
-            run_rows(w, &x);
-        else
-            run_products(w, &x);
-    } else {
+    if (!w->ways)
         run_in_order(w);
-    }
+    else if (w->of_rows)
+        run_rows(w, w->trial);
+    else
+        run_products(w, w->trial);
 #ifdef __SSE2__
     if (w->product->flags & PYSIMD_STREAM) __builtin_ia32_sfence(); /* before other threads see that this ends */
 #endif

@@ -34,6 +34,7 @@ typedef struct {
     int threads;
     pysimd_claim *claims; /* one for each thread */
     pysimd_staged *kept;  /* the same, where all parts have one B; or NULL */
+    trial *trials;        /* the same, where there are several ways; or NULL */
 } division;
 
 static int64_t parts_of(void *context, int64_t phase)
@@ -65,6 +66,7 @@ static void run_part(void *context, int thread, int64_t phase, int64_t part)
     w.scratch += thread * d->scratch_bytes;
     w.sums = w.scratch + d->sums_at;
     if (d->kept) w.kept = d->kept + thread;
+    if (d->trials) w.trial = d->trials + thread;
     if (d->by_rows) {
         w.row0 = first * d->tile;
         if (first + count < d->units) w.row1 = (first + count) * d->tile;
@@ -264,7 +266,9 @@ int pysimd_multiply(const pysimd_kernel *given, const pysimd_product *product)
     memset(claims, 0, (size_t)threads * sizeof *claims);
     pysimd_staged kept[PYSIMD_MAX_THREADS];
     if (keeps) memset(kept, 0, (size_t)threads * sizeof *kept);
-    d.threads = threads, d.claims = claims, d.kept = keeps ? kept : NULL;
+    trial trials[PYSIMD_MAX_THREADS]; /* a thread goes on with its own in the next part */
+    for (int t = 0; d.whole.ways && t < threads; t++) trials[t] = pysimd_trial_of(&d.whole, threads);
+    d.threads = threads, d.claims = claims, d.kept = keeps ? kept : NULL, d.trials = d.whole.ways ? trials : NULL;
     const int refused = product->begin && product->begin(product->context);
     if (!refused)
         pysimd_run(&(pysimd_work){.context = &d, .phases = 1, .items = parts_of, .run = run_part, .threads = threads},

@@ -44,7 +44,9 @@ typedef struct {
     int64_t first, count, row0, row1;
     way way;
     const candidates *ways; /* or NULL: IN_ORDER */
-    int64_t segment;        /* products that are timed in each way, or rows of a single one */
+    trial *trial;           /* of them, by this thread */
+    int of_rows;            /* whether the segments that are timed are rows of a single product */
+    int64_t segment;        /* so many, or products */
     int64_t together;       /* products that are computed while the next ones are prefetched */
     int stages, stages_few; /* whether operands are staged, and then few products at a time */
     int64_t shares;   /* 0, or in how many shares: before an operand is staged, and before each call of the kernel */
@@ -97,8 +99,9 @@ staging pysimd_staging_of(const work *w, int64_t batch);
 void pysimd_multiply_some(const work *w, int64_t count, const char *a, const char *b, char *c, int64_t bs_a,
                           int64_t bs_b, int64_t bs_c);
 
-/* beyond.c: sets the ways in which the work may be computed, by so many threads. */
+/* beyond.c: sets the ways in which the work may be computed, by so many threads; and the trial of each of these. */
 void pysimd_choose_ways(work *w, int threads);
+trial pysimd_trial_of(const work *w, int threads);
 
 /* beyond.c: all of the work. */
 void pysimd_compute(const work *w);
