@@ -1,5 +1,5 @@
-/* batch.c: products along the innermost dimension of a batch: the packing of operands that a kernel cannot read in place,
- * and the loops over micro-tiles. Compiled for the baseline processor. */
+/* batch.c: products along the innermost dimension of a batch: the packing of operands that a kernel cannot read in
+ * place, and the loops over micro-tiles. Compiled for the baseline processor. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,13 +91,13 @@ typedef struct {
     int64_t same_m, same_n; /* of every tile; 0: tiles do not overlap */
 } tiling;
 
-/* Of a matrix that is multiplied by more vectors than a GEMV kernel takes at a time: all rows, or where they do not stay
- * in L2, as many as stay in L1. Matrices in L2 took 1.0 to 1.25 times as long in parts (Zen 4). */
+/* Of a matrix that is multiplied by more vectors than a GEMV kernel takes at a time: all rows, or where they do not
+ * stay in L2, as many as stay in L1. Matrices in L2 took 1.0 to 1.25 times as long in parts (Zen 4). */
 static int64_t most_gemv_rows(const pysimd_kernel *kernel, const pysimd_call *s)
 {
     enum { IN_L1 = 16 << 10 };
-    const int64_t row = s->k * pysimd_sizes_in_kernel(kernel).a;
     if (s->n <= PYSIMD_GEMV_COLUMNS || s->cs_a != 1) return s->m;
+    const int64_t row = s->k * pysimd_sizes_in_kernel(kernel).a;
     if ((double)s->m * (double)row <= (double)pysimd_caches().l2) return s->m;
     return multiple(most(IN_L1 / row, 1), kernel->mr);
 }
@@ -208,8 +208,8 @@ static int pads_rows(const work *w)
 
 /* Products from beyond L2 may be staged few at a time (beyond.c): what the next ones come from is then read while these
  * are multiplied. 90 batches took 0.91 times as long in the mean on a Zen 4 (14 x 14 x 14 float16 of every other
- * element 0.65), 1.05 times on a Xeon with AMX. Without gain: B of float16 widened by the kernel while it loads, and only
- * A staged, 0.85 to 1.1 times, in the mean 0.96 (Zen 4). */
+ * element 0.65), 1.05 times on a Xeon with AMX. Without gain: B of float16 widened by the kernel while it loads, and
+ * only A staged, 0.85 to 1.1 times, in the mean 0.96 (Zen 4). */
 staging pysimd_staging_of(const work *w, int64_t batch)
 {
     enum { IN_L1 = 16 << 10, FEW = 2 << 10 };

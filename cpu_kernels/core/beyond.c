@@ -1,5 +1,5 @@
-/* beyond.c: the work of a thread, products from beyond L2 in the fastest of several ways to read them, which is found by
- * timing. Compiled for the baseline processor. */
+/* beyond.c: the work of a thread, products from beyond L2 in the fastest of several ways to read them, which is found
+ * by timing. Compiled for the baseline processor. */
 #include "caches.h"
 #include "split.h"
 #include "work.h"
@@ -78,8 +78,9 @@ static int may_read_row_by_row(const work *w, int threads)
 {
     enum { LEAST_BYTES = 144, MOST_BYTES = 4 << 10 }; /* of a row */
     const pysimd_product *p = w->product;
+    if (w->kernel->form != GEMV || w->direct || p->cs_a != 1 || p->k > MOST_BYTES) return 0;
     const int64_t row = p->k * sizes_of(w->kernel, p).a;
-    if (w->kernel->form != GEMV || w->direct || p->cs_a != 1 || row < LEAST_BYTES || row > MOST_BYTES) return 0;
+    if (row < LEAST_BYTES || row > MOST_BYTES) return 0;
     if (w->count > 1 && p->batch_a[p->ndim - 1] == 0) return 0;
     return (double)w->count * (double)p->m * (double)row > (double)threads * (double)pysimd_caches().l2;
 }
@@ -111,10 +112,10 @@ void pysimd_choose_ways(work *w, int threads)
     w->segment = w->count > 1 ? most(SEGMENT / (p->m * row), 1) : multiple(most(SEGMENT / row, 1), together);
 }
 
-/* A trial is as long as half of the work at most, or where nothing is prefetched, whose ways differ more, a sixteenth. */
+/* A trial is half of the work at most, or where nothing is prefetched, whose ways differ more, a sixteenth. */
 trial pysimd_trial_of(const work *w, int threads)
 {
-    trial x = trial_of(w->ways, w->stages);
+    trial x = trial_of(w->ways, w->stages && !w->of_rows);
     const int64_t segments = (w->of_rows ? w->product->m : w->count) / threads / w->segment;
     if (segments < (w->together ? 2 : 16) * x.most_segments) end_trial(&x);
     return x;
@@ -155,8 +156,8 @@ static void multiply_ahead(const work *given, int64_t count, const pysimd_matric
             w.next = &next;
         else
             prefetch_share(&next);
-        pysimd_multiply_some(&w, end - i, x->a + i * bs_a * size.a, x->b + i * bs_b * size.b, x->c + i * bs_c * size.c, bs_a,
-                      bs_b, bs_c);
+        pysimd_multiply_some(&w, end - i, x->a + i * bs_a * size.a, x->b + i * bs_b * size.b,
+                             x->c + i * bs_c * size.c, bs_a, bs_b, bs_c);
     }
 }
 

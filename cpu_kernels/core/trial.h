@@ -1,5 +1,5 @@
-/* trial.h: which of several ways to read products from beyond L2 is the fastest, found by timing the first segments of a
- * call. It depends on the machine, and on where the operands come from. */
+/* trial.h: which of several ways to read products from beyond L2 is the fastest, found by timing the first segments of
+ * a call. It depends on the machine, and on where the operands come from. */
 #ifndef PYSIMD_TRIAL_H
 #define PYSIMD_TRIAL_H
 
@@ -18,8 +18,8 @@ typedef struct {
 
 enum { ROUNDS = 4, FEW_STAGED = WAYS, TRIED };
 
-/* Nanoseconds that a product, or a row of one, took in the best of the segments that were computed in a way; segments so
- * far. They are computed in each way in turn, ROUNDS times, for a segment may wait for pages, or for other programs;
+/* Nanoseconds that a product, or a row of one, took in the best of the segments that were computed in a way; segments
+ * so far. They are computed in each way in turn, ROUNDS times, for a segment may wait for pages, or for other programs;
  * then, if `then_few`, in the best way with few products staged at a time. */
 typedef struct {
     const candidates *of;

@@ -90,7 +90,10 @@ typedef struct {
     int64_t offset_b, total; /* of B's panels in the scratch memory, and its size; -1 where it cannot be counted */
 } staging;
 
-static inline int64_t rounded(int64_t bytes) { return bytes > INT64_MAX - 63 ? INT64_MAX - 63 : (bytes + 63) & ~(int64_t)63; }
+static inline int64_t rounded(int64_t bytes)
+{
+    return bytes > INT64_MAX - 63 ? INT64_MAX - 63 : (bytes + 63) & ~(int64_t)63;
+}
 
 /* batch.c: of `batch` products along the innermost dimension. */
 staging pysimd_staging_of(const work *w, int64_t batch);

@@ -952,8 +952,8 @@ INLINE void PASTE(VEC, products_row_by_row)(const int N, const pysimd_call *s)
         PASTE(VEC, row_by_row)(N, s, a, PASTE(VEC, end_of)(s, a, i), x, c);
 }
 
-/* A function of its own: GCC 12 has accumulators of others spilled that it is a part of, 40 x 64 float16 took 1.3 times as
- * long. */
+/* A function of its own: as a part of others it had their accumulators spilled by GCC 12, and 40 x 64 float16 took 1.3
+ * times as long. */
 NOINLINE void PASTE(VEC, any_row_by_row)(const pysimd_call *s)
 {
     switch (s->n) {

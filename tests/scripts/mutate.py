@@ -61,6 +61,7 @@ NEW_WORDS = ("True", "False", "None", "pass", "break", "continue", "not", "if", 
 NEAREST = {
     "core/(door|request)": ["tests/cpu/test_door.py", "tests/api/test_arguments.py"],
     "core/(gemm|split|cost|caches)": ["tests/cpu/test_gemm.py", "tests/cpu/test_large.py"],
+    "core/(beyond|trial|work|batch)": ["tests/cpu/test_matmul.py", "tests/cpu/test_gemv.py"],
     "core/direct": ["tests/cpu/test_direct.py"],
     "core/strips": ["tests/cpu/test_strips.py", "tests/cpu/test_large.py"],
     "core/(pack|narrow|widen)": ["tests/cpu/test_gemm.py", "tests/cpu/test_bfloat16.py", "tests/cpu/test_matmul.py"],
