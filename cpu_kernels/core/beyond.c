@@ -72,7 +72,7 @@ static int may_prefetch(const work *w, int threads, int64_t each)
 
 /* Whether the rows of a matrix from beyond L2 that is multiplied by a vector, or by a few, may be read one after the
  * other. Eight or sixteen rows at a time are as many streams, each of a few lines, which the prefetch of a Zen 4 does
- * not follow: 100 x 125 float took 4.0 times as long from L3, and 2.3 times from memory, 64 x 64 double 2.7 times from
+ * not follow: 90 x 125 float took 4.0 times as long from L3, and 2.6 times from memory, 64 x 64 double 2.7 times from
  * memory; a Xeon's does, and rows one by one took 1.0 to 2 times as long there, as they do from L2. */
 static int may_read_row_by_row(const work *w, int threads)
 {
@@ -106,10 +106,10 @@ void pysimd_choose_ways(work *w, int threads)
         }
     }
     if (!row_by_row) return;
-    const int64_t row = p->k * sizes_of(w->kernel, p).a, together = w->kernel->mr;
+    const int64_t row = p->k * sizes_of(w->kernel, p).a;
     w->ways = &rows;
     w->of_rows = w->count == 1;
-    w->segment = w->count > 1 ? most(SEGMENT / (p->m * row), 1) : multiple(most(SEGMENT / row, 1), together);
+    w->segment = w->count > 1 ? most(SEGMENT / (p->m * row), 1) : multiple(most(SEGMENT / row, 1), w->kernel->mr);
 }
 
 /* A trial is half of the work at most, or where nothing is prefetched, whose ways differ more, a sixteenth. */

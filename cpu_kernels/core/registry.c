@@ -460,10 +460,10 @@ static const pysimd_kernel *few_by_columns(int types, int64_t m, int64_t n, int6
  * so few rows. Products and batches of 10 (bytes 100 too) with K from 128 on, B by rows: two columns of 2 to 7 rows
  * took 0.15 to 0.6 times as long as otherwise, of more rows, bytes, float16 and bfloat16, 0.55 to 0.9; three and four
  * of 8 rows and more 0.55 to 0.9, of fewer 0.6 to 1.5; bytes with K from 64 on 0.7 to 1.1. With K from 512 on two to
- * four of double 0.8 to 0.9, of float 0.8 to 1.0, five to eight of float16 0.65 to 0.85 (Xeon with AMX). In halves five and
- * six columns of float16 from K = 48 on, seven and eight from 64 on 0.55 to 0.95 (batches of 1 to 100, 8 to 200 rows),
- * of 3,000 to 100,000 rows 0.35 to 0.8; of float 0.7 to 1.3, in the mean 1.1, of bfloat16, which others multiply in
- * pairs, 1.2 (Zen 4). */
+ * four of double 0.8 to 0.9, of float 0.8 to 1.0, five to eight of float16 0.65 to 0.85 (Xeon with AMX). In halves five
+ * and six columns of float16 from K = 48 on, seven and eight from 64 on 0.55 to 1.0 (batches of 1 to 100, 8 to 200
+ * rows), of 3,000 to 100,000 rows 0.42 to 0.9; of float 0.8 to 2.1, of bfloat16, which others multiply in pairs, 0.7 to
+ * 1.6 (Zen 4). */
 static int copies_few(const pysimd_kernel *dots, int64_t few, int64_t many, int64_t k, int wide)
 {
     enum { SOME = 8, LONG_K = 512, LEAST_K_OF_SIX = 48, LEAST_K = 64 };

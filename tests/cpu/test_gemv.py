@@ -305,7 +305,7 @@ def test_a_batch_larger_than_the_caches_has_the_bits_of_its_products(types, rng)
     assert result.tobytes() == pysimd.matmul(a, b).tobytes() * 200
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 6])  # six are three and three, of some rows at a time
 def test_rows_that_are_read_one_by_one_have_the_same_bits(types, n, rng):
     """Of a matrix from beyond the caches, and of a batch: how rows are read is tried on the first of them."""
     named = pysimd.kernels("cpu", types=types, form="gemv", available=True)
