@@ -210,7 +210,8 @@ static int pads_rows(const work *w)
  * are multiplied. 90 batches took 0.91 times as long in the mean on a Zen 4 (14 x 14 x 14 float16 of every other
  * element 0.65), 1.05 times on a Xeon with AMX. Without gain: B of float16 widened by the kernel while it loads, and
  * only A staged, 0.85 to 1.1 times, in the mean 0.96 (Zen 4); C of the products that are staged prefetched before them,
- * 0.95 to 1.2 times (5 x 6 x 63 and 22 x 19 x 5 double of every other element, from L3 and memory, Zen 4). */
+ * 0.95 to 1.2 times where the trial chooses (5 x 6 x 63 and 22 x 19 x 5 double of every other element, from L3 and
+ * memory), 0.83 for 3 x 12 x 28 in order with few staged (Zen 4). */
 staging pysimd_staging_of(const work *w, int64_t batch)
 {
     enum { IN_L1 = 16 << 10, FEW = 2 << 10 };
