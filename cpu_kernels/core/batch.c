@@ -39,14 +39,27 @@ static int64_t side_by_side(const work *w, double each)
     return (int64_t)(IN_L1 / (each + 1)) + 1;
 }
 
+/* The micro-tiles of a product. Computed once for all products of a call: the divisions took a tenth of the time of
+ * products that are staged one at a time (33 x 33 x 33 float16, Xeon). */
+typedef struct {
+    int whole; /* a product is one tile: a batch is one call of the kernel */
+    split rows, columns;
+    int by_columns;         /* columns_of_tiles, a product after the other */
+    int64_t together;       /* products side by side */
+    int64_t same_m, same_n; /* of every tile; 0: tiles do not overlap */
+    pysimd_batch_fn *compute;
+    pysimd_sizes size; /* of the elements that it reads and writes */
+} tiling;
+
 /* One product, whose first elements are at a, b and c, a column of micro-tiles after the other: tiles of the same
  * height are one call. In caches that took 0.97 times as long as a call for each tile, in the order of C's memory; from
  * beyond L2 1.1 times (Zen 3). A C that fills L2 took 1.3 to 2.7 times as long, for each column of tiles is in as many
  * pages as rows (Xeon). */
-static void columns_of_tiles(const pysimd_kernel *kernel, pysimd_call *t, const pysimd_call *s, const char *a,
-                             const char *b, char *c, const split *rows, const split *columns, int64_t step_b)
+static void columns_of_tiles(const pysimd_kernel *kernel, const tiling *plan, pysimd_call *t, const pysimd_call *s,
+                             const char *a, const char *b, char *c, int64_t step_b)
 {
-    const pysimd_sizes size = pysimd_sizes_in_kernel(kernel);
+    const split *rows = &plan->rows, *columns = &plan->columns;
+    const pysimd_sizes size = plan->size;
     const int64_t cs_c = kernel->form == GEMV ? s->cs_c : 1;
     for (int64_t q = 0, j0 = 0; q < columns->count; q++, j0 += t->n) {
         t->n = part_of(columns, q, s->n - j0);
@@ -56,7 +69,7 @@ static void columns_of_tiles(const pysimd_kernel *kernel, pysimd_call *t, const 
             t->m = part_of(rows, r, s->m - i0);
             t->a = a + i0 * s->rs_a * size.a, t->bs_a = t->m * s->rs_a;
             t->c = c + (i0 * s->rs_c + j0 * cs_c) * size.c, t->bs_c = t->m * s->rs_c;
-            kernel->batch(t);
+            plan->compute(t);
         }
     }
 }
@@ -81,16 +94,6 @@ static span next_tile(const split *parts, int64_t index, span before, int64_t wh
     return (span){first, part_of(parts, index, whole - first)};
 }
 
-/* The micro-tiles of a product. Computed once for all products of a call: the divisions took a tenth of the time of
- * products that are staged one at a time (33 x 33 x 33 float16, Xeon). */
-typedef struct {
-    int whole; /* a product is one tile: a batch is one call of the kernel */
-    split rows, columns;
-    int by_columns;         /* columns_of_tiles, a product after the other */
-    int64_t together;       /* products side by side */
-    int64_t same_m, same_n; /* of every tile; 0: tiles do not overlap */
-} tiling;
-
 /* Of a matrix that is multiplied by more vectors than a GEMV kernel takes at a time: all rows, or where they do not
  * stay in L2, as many as stay in L1. Matrices in L2 took 1.0 to 1.25 times as long in parts (Zen 4). */
 static int64_t most_gemv_rows(const pysimd_kernel *kernel, const pysimd_call *s)
@@ -103,16 +106,20 @@ static int64_t most_gemv_rows(const pysimd_kernel *kernel, const pysimd_call *s)
 }
 
 /* That of products of the shape of `s`, with its flags. */
-static tiling tiling_of(const work *w, const pysimd_call *s)
+static tiling tiling_of(const work *w, const pysimd_call *s, int widens_b)
 {
     const pysimd_kernel *kernel = w->kernel;
+    pysimd_sizes size = pysimd_sizes_in_kernel(kernel);
+    if (widens_b) size.b /= 2;
+    pysimd_batch_fn *const compute = widens_b ? kernel->batch_widening_b : kernel->batch;
     const int gemv = kernel->form == GEMV;
     const int64_t most_m = gemv ? most_gemv_rows(kernel, s)
                                 : pysimd_rows_of_tile(kernel, s->rs_a * pysimd_sizes_in_kernel(kernel).a);
     const int64_t most_n = gemv ? PYSIMD_GEMV_COLUMNS : kernel->nr + w->more;
-    if (s->m <= most_m && s->n <= most_n) return (tiling){.whole = 1};
+    if (s->m <= most_m && s->n <= most_n) return (tiling){.whole = 1, .compute = compute, .size = size};
     tiling t = {.rows = gemv ? split_of(s->m, most_m, 1) : rows_of_tiles(kernel, s->m, most_m),
-                .columns = split_of(s->n, most_n, kernel->column_step ? kernel->column_step : kernel->nr)};
+                .columns = split_of(s->n, most_n, kernel->column_step ? kernel->column_step : kernel->nr),
+                .compute = compute, .size = size};
     const double each = bytes_read(kernel, s) + (double)s->m * (double)s->n * pysimd_sizes_in_kernel(kernel).c;
     t.together = side_by_side(w, each);
     const int in_order = t.columns.count == 1 && !w->next; /* 64 x 4 x 4 float from memory: 262 ns, and 121 (Zen 3) */
@@ -130,11 +137,11 @@ static void tiles(const work *w, const tiling *plan, pysimd_call *s, pysimd_shap
         const int flags = s->flags;
         s->flags |= pysimd_flags_in_a_row(kernel, before, s, ends);
         prefetch_share(w->next);
-        kernel->batch(s);
+        plan->compute(s);
         s->flags = flags;
         return;
     }
-    const pysimd_sizes size = pysimd_sizes_in_kernel(kernel);
+    const pysimd_sizes size = plan->size;
     const split *rows = &plan->rows, *columns = &plan->columns;
     const int64_t step_b = kernel->form == OUTER ? pysimd_column_step(kernel) : s->rs_b;
     const int64_t cs_c = kernel->form == GEMV ? s->cs_c : 1;
@@ -143,9 +150,8 @@ static void tiles(const work *w, const tiling *plan, pysimd_call *s, pysimd_shap
     if (plan->by_columns) {
         t.bs_b = 0;
         for (int64_t i = 0; i < s->batch; i++)
-            columns_of_tiles(kernel, &t, s, (const char *)s->a + i * s->bs_a * size.a,
-                             (const char *)s->b + i * s->bs_b * size.b, (char *)s->c + i * s->bs_c * size.c, rows,
-                             columns, step_b);
+            columns_of_tiles(kernel, plan, &t, s, (const char *)s->a + i * s->bs_a * size.a,
+                             (const char *)s->b + i * s->bs_b * size.b, (char *)s->c + i * s->bs_c * size.c, step_b);
         return;
     }
     for (int64_t i = 0; i < s->batch; i += plan->together) {
@@ -164,7 +170,7 @@ static void tiles(const work *w, const tiling *plan, pysimd_call *s, pysimd_shap
                 const int last = i + t.batch == s->batch && r + 1 == rows->count && q + 1 == columns->count;
                 t.flags = s->flags | pysimd_flags_in_a_row(kernel, before, &t, last && ends);
                 prefetch_share(w->next);
-                kernel->batch(&t);
+                plan->compute(&t);
             }
         }
     }
@@ -206,10 +212,22 @@ static int pads_rows(const work *w)
     return kernel->k_tile && w->product->k > step && w->product->k % step != 0;
 }
 
+/* Whether the kernel widens the values of B while it loads them from the array, for each row of tiles anew: then only A
+ * is staged. A B that is broadcast is staged once. 70 batches of the grid of cliffs.py took 0.94 times as long in the
+ * mean, with up to five rows 0.55 to 0.75; of 12, 24 and 42 rows in L2 0.84, 0.92 and 0.97 times, of 84 and 112 1.0,
+ * with 14 x 32 1.02; 64 rows and more from beyond L2 1.04 (Zen 4). */
+static int widens_b(const work *w)
+{
+    enum { MOST_ROWS = 63 };
+    const pysimd_product *p = w->product;
+    if (!w->kernel->batch_widening_b || p->cs_b != 1 || p->m > MOST_ROWS) return 0;
+    const int last = p->ndim - 1;
+    return last < 0 || p->shape[last] == 1 || p->batch_b[last] != 0;
+}
+
 /* Products from beyond L2 may be staged few at a time (beyond.c): what the next ones come from is then read while these
  * are multiplied. 90 batches took 0.91 times as long in the mean on a Zen 4 (14 x 14 x 14 float16 of every other
- * element 0.65), 1.05 times on a Xeon with AMX. Without gain: B of float16 widened by the kernel while it loads, and
- * only A staged, 0.85 to 1.1 times, in the mean 0.96 (Zen 4); C of the products that are staged prefetched before them,
+ * element 0.65), 1.05 times on a Xeon with AMX. Without gain: C of the products that are staged prefetched before them,
  * 0.95 to 1.2 times where the trial chooses (5 x 6 x 63 and 22 x 19 x 5 double of every other element, from L3 and
  * memory), 0.83 for 3 x 12 x 28 in order with few staged (Zen 4). */
 staging pysimd_staging_of(const work *w, int64_t batch)
@@ -219,7 +237,8 @@ staging pysimd_staging_of(const work *w, int64_t batch)
     staging s = {.products = batch};
     if (!pysimd_reads_a(w->kernel, p->k, p->rs_a, p->cs_a) || copies_short_rows(w) || pads_rows(w))
         s.bytes_a = pysimd_staged_bytes_a(w->kernel, p->m, p->k);
-    if (!pysimd_reads_b(w->kernel, p->rs_b, p->cs_b))
+    s.widens_b = widens_b(w);
+    if (!s.widens_b && !pysimd_reads_b(w->kernel, p->rs_b, p->cs_b))
         s.bytes_b = pysimd_staged_bytes_b(w->kernel, p->k, p->n);
     const int64_t larger = s.bytes_a > s.bytes_b ? s.bytes_a : s.bytes_b;
     if (larger == 0) return s;
@@ -393,7 +412,7 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
     pysimd_shape none = {0, 0, 0}, *before = w->before ? w->before : &none;
     const int ends = !w->follow;
     if (!g.bytes_a && !g.bytes_b) {
-        const tiling plan = tiling_of(w, &s);
+        const tiling plan = tiling_of(w, &s, g.widens_b);
         tiles(w, &plan, &s, before, ends);
         return;
     }
@@ -404,7 +423,7 @@ static void multiply_row(const work *w, int64_t count, const char *a, const char
         tiles_of_packed_columns(w, &s, &from_b, w->scratch);
         return;
     }
-    const tiling plan = tiling_of(w, &s);
+    const tiling plan = tiling_of(w, &s, g.widens_b);
     if (kernel->k_tile && g.bytes_a && g.bytes_b) s.flags |= PYSIMD_PADDED;
     for (int64_t i = 0; i < count; i += g.products) {
         s.batch = count - i < g.products ? count - i : g.products;

@@ -38,8 +38,8 @@ static int64_t shares_of(const work *w, int64_t products, int by_columns)
     if (kernel->form != OUTER || w->direct || pysimd_has_small(kernel, p)) return 0;
     const int64_t tiles = quotient(p->m, kernel->mr) * quotient(p->n, kernel->nr + w->more);
     if (tiles == 1 && !by_columns) return 0;
-    return (tiles > 1 ? tiles * products : 1) + !pysimd_reads_a(kernel, p->k, p->rs_a, p->cs_a) +
-           !pysimd_reads_b(kernel, p->rs_b, p->cs_b);
+    const staging g = pysimd_staging_of(w, products);
+    return (tiles > 1 ? tiles * products : 1) + (g.bytes_a > 0) + (g.bytes_b > 0);
 }
 
 enum { TOGETHER = 8 << 10 }; /* bytes of products that are computed while the next ones are prefetched */

@@ -122,11 +122,11 @@ static int is_by_columns(const pysimd_product *p) { return p->rs_a == 1 && llabs
 /* Whether a tile of a transposed A has registers for the columns after its vectors, whose lanes are rows: 14 rows of
  * two vectors of float and one column are 29 accumulators. With two columns, and with doubles, whose column is two
  * registers, they are 30, and 28 x 40 x 34 float took 1.25 times as long, 56 x 39 x 17 double 1.1 times. */
-static int has_registers(const pysimd_kernel *kernel, int64_t m, int64_t columns, int64_t lanes)
+static int has_registers(const pysimd_kernel *kernel, int64_t m, int64_t vectors, int64_t columns, int64_t lanes)
 {
     enum { MOST_ACCUMULATORS = 29 };
     const int64_t rows = tile_rows(kernel, m);
-    return rows * (kernel->nr / lanes) + columns * quotient(rows, lanes) <= MOST_ACCUMULATORS;
+    return rows * vectors + columns * quotient(rows, lanes) <= MOST_ACCUMULATORS;
 }
 
 /* How many columns, one or two, follow whole vectors of 64 bytes, and are computed by themselves: a vector of which one
@@ -141,23 +141,35 @@ static int has_registers(const pysimd_kernel *kernel, int64_t m, int64_t columns
  * Of a transposed A the tile itself has the rows of such a column in a register (outer.h), where `whole` products are a
  * thread's: the least rows of a part are fewer than the kernel takes. Tiles of as many whole vectors as the kernel has
  * took 0.95 times as long as those of the kernel for more columns in the mean of 79 batches (33 x 33 x 33 float 0.87,
- * 17 x 39 x 17 double 0.84, 8 rows 1.0 to 1.07). */
-static int columns_after_vectors(const pysimd_kernel *kernel, const pysimd_product *p, int whole)
+ * 17 x 39 x 17 double 0.84, 8 rows 1.0 to 1.07).
+ *
+ * Where AVX-512 is executed in halves, 17 and 18 columns of float, and 9 and 10 of double, are otherwise three vectors
+ * of 32 bytes. Batches of 100 with K from PYSIMD_AFTER_K on: of a transposed A one column more took 0.7 to 0.88 times
+ * as long, two 0.75 to 1.0; as dot products one column of float 0.92 to 1.04 times from K = 28 on, of double 0.83 to
+ * 0.98 from 24 on, of float16 0.78 to 1.0 from 20 on (one of 13 1.07), two 0.95 to 1.1 (Zen 4). */
+static int columns_after_vectors(const pysimd_kernel **chosen, const pysimd_product *p, int whole)
 {
     enum { VECTOR = 64, ROWS = 8, MOST_K = 512, COLUMNS_OF_DOUBLE = 33, NO_K = MOST_K + 1 };
     /* of one column and of two: float, widened values, double */
     static const int64_t least_k[][3] = {{0, PYSIMD_AFTER_K, 32}, {0, 20, 40}, {0, 24, NO_K}};
+    static const int64_t least_k_halves[][3] = {{0, 30, NO_K}, {0, 20, NO_K}, {0, 24, NO_K}};
     _Static_assert(ROWS / 2 >= PYSIMD_AFTER_ROWS, "eight and more rows are tiles of half as many at least");
-    if (!kernel->dots || !p->chosen || p->flags != PYSIMD_ZERO || p->m < ROWS) return 0;
-    if (p->cs_a != 1 && !(whole && is_by_columns(p))) return 0;
+    const pysimd_kernel *kernel = *chosen;
+    const int transposed = p->cs_a != 1, halves = kernel->dispatch_halves;
+    if (!(kernel->dots || halves) || !p->chosen || p->flags != PYSIMD_ZERO || p->m < ROWS) return 0;
+    if (transposed && !(whole && is_by_columns(p))) return 0;
     const int64_t lanes = VECTOR / pysimd_element_sizes[kernel->types].c, columns = p->n % lanes;
     if (columns == 0 || columns > 2 || columns == p->n || p->n > PYSIMD_SMALL_COLUMNS + 2) return 0;
     if (kernel->types == F64 && p->n > COLUMNS_OF_DOUBLE) return 0;
-    const int64_t *least = least_k[kernel->types == F64 ? 2 : kernel->panel == WIDE];
-    if (p->k < least[columns] || p->k > MOST_K || pysimd_has_small(kernel, p)) return 0;
+    const int row = kernel->types == F64 ? 2 : kernel->panel == WIDE;
+    const int64_t least = !halves ? least_k[row][columns] : transposed ? PYSIMD_AFTER_K : least_k_halves[row][columns];
+    if (p->k < least || p->k > MOST_K || pysimd_has_small(kernel, p)) return 0;
     const pysimd_kernel *before = pysimd_choose((int)kernel->types, p->m, p->n - columns, p->k);
-    if (p->cs_a != 1 && !has_registers(before, p->m, columns, lanes)) return 0;
-    return before->dots && before->nr >= p->n - columns ? (int)columns : 0; /* one tile has all columns */
+    if (halves && !before->dots) before = pysimd_of_any_columns((int)kernel->types);
+    if (transposed && !has_registers(before, p->m, p->n / lanes, columns, lanes)) return 0;
+    if (!before->dots || before->nr < p->n - columns) return 0; /* one tile has all columns */
+    *chosen = before;
+    return (int)columns;
 }
 
 /* pysimd_of_batch, unless gemm.c packs the product's A. */
@@ -217,8 +229,7 @@ int pysimd_multiply(const pysimd_kernel *given, const pysimd_product *product)
     const int exchanged = direct && pysimd_is_direct_exchanged(kernel, product);
     const int asked = (int)least(most(product->threads, 1), PYSIMD_MAX_THREADS);
     int threads = pysimd_threads_at_hand(asked, product->woken, product->ns);
-    const int more = direct || divided ? 0 : columns_after_vectors(kernel, product, batch >= threads);
-    if (more) kernel = pysimd_choose((int)kernel->types, product->m, product->n - more, product->k);
+    const int more = direct || divided ? 0 : columns_after_vectors(&kernel, product, batch >= threads);
     division d = {.whole = {.kernel = kernel, .product = product, .count = batch, .row1 = product->m,
                             .direct = direct, .exchanged = exchanged, .more = more}};
     /* Of a matrix times a vector no part has so few rows that their terms are added in another order (gemv_chain.h). */

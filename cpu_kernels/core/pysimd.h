@@ -154,6 +154,7 @@ typedef struct {
     int unchained;   /* terms are added in more than one chain: no PYSIMD_CHAIN */
     pysimd_run_fn *run; /* NULL: of another architecture than this build */
     pysimd_batch_fn *batch;
+    pysimd_batch_fn *batch_widening_b; /* WIDE: B is the array's, and widened while it is loaded; NULL: none */
     pysimd_small_fn *small; /* what is asked first, for products of at most PYSIMD_SMALL_COLUMNS; NULL: nothing */
 } pysimd_kernel;
 

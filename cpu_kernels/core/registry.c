@@ -168,6 +168,8 @@ int pysimd_is_started(void) { return chosen(F32, 0, OF_ALL) != NULL; }
 /* Among the kernels for any number of multiply-adds, that for n columns and more. */
 static const pysimd_kernel *of_columns(int types, int64_t n) { return chosen(types, n, OF_ANY_SIZE); }
 
+const pysimd_kernel *pysimd_of_any_columns(int types) { return of_columns(types, CHOICES - 1); }
+
 static const pysimd_kernel *unless_whole(const pysimd_kernel *kernel, int64_t m, int64_t n)
 {
     const int whole = m == kernel->mr || (n == kernel->nr && m % kernel->mr == 0);

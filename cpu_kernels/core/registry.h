@@ -78,6 +78,9 @@ int pysimd_can_run(const pysimd_kernel *kernel);
  * C^T = B^T A^T, and so are few rows with a long K. NULL for types of which kernels are taken by name alone. */
 const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k);
 
+/* The kernel of products of many columns. */
+const pysimd_kernel *pysimd_of_any_columns(int types);
+
 /* How a matrix is stored: elements of a row are adjacent, or those of a column. */
 typedef enum { PYSIMD_BY_ROWS, PYSIMD_BY_COLUMNS, PYSIMD_BY_NEITHER } pysimd_order;
 

@@ -1,4 +1,5 @@
-/* small.h: batches of small products straight from the arrays, in registers; kernels.inc says which row has which. */
+/* small.h: batches straight from the arrays; kernels.inc says which row has which. First those of small products, in
+ * registers. */
 #ifndef PYSIMD_SMALL_H
 #define PYSIMD_SMALL_H
 
@@ -17,5 +18,9 @@ pysimd_small_fn avx2_small_i8, avx2_small_u8i8, avx512vnni_small_i8, avx512vnni_
 pysimd_small_fn avx512_small_f32_4x4, avx512_small_bf16_4x4, avx512_small_f16_4x4;
 pysimd_small_fn avx512_small_f32_8x8, avx512_small_bf16_8x8, avx512_small_f16_8x8;
 pysimd_small_fn avx512_small_f32, avx512_small_bf16, avx512_small_f16;
+
+/* float16 B of up to nr columns, which are widened while they are loaded, and float A */
+pysimd_batch_fn avx512_f16f32_outer_16x16_batch, avx512_f16f32_outer_14x32_batch;
+pysimd_batch_fn avx512_f16f32_outer_8x48_batch, avx512_f16f32_outer_6x64_batch;
 
 #endif

@@ -87,6 +87,7 @@ static inline int64_t tile_rows(const pysimd_kernel *kernel, int64_t m)
  * thread computes some of the rows: what is allocated is enough for every thread. */
 typedef struct {
     int64_t bytes_a, bytes_b, products;
+    int widens_b; /* whether the kernel widens B while it loads it from the array */
     int64_t offset_b, total; /* of B's panels in the scratch memory, and its size; -1 where it cannot be counted */
 } staging;
 

@@ -116,6 +116,15 @@ enum { HAS_ADJACENT_ROWS = K_GROUP == 1 };
 enum { HAS_ADJACENT_ROWS = 0 };
 #endif
 
+/* Of a transposed A the values of a row of A^T, and one value of B, in all lanes. */
+#ifdef WIDENS_B
+#define ROWS_OF_A(a, mask) V(load_c_masked)(a, mask)
+#define VALUE_OF_B(b) V(broadcast_b)(b)
+#else
+#define ROWS_OF_A(a, mask) V(load_masked)((const V(elem_b) *)(a), mask)
+#define VALUE_OF_B(b) V(broadcast)((const V(elem_a) *)(b))
+#endif
+
 /* Column q of those after NV vectors, or the last of them, if there are fewer: so without a branch. */
 #define AFTER(q, lanes) ((q) == 0 ? 0 : (q) < (lanes) ? (q) : (lanes) - 1)
 
@@ -125,9 +134,9 @@ INLINE void add_columns(const int M, const int NV, const int columns, int lanes,
 {
     UNROLL for (int u = 0; u * LANES < M; u++) {
         const int rows = M - u * LANES < LANES ? M - u * LANES : LANES;
-        const V(vec) rows_of_a = V(load_masked)((const V(elem_b) *)a + u * LANES, V(mask_of)(rows));
+        const V(vec) rows_of_a = ROWS_OF_A(a + u * LANES, V(mask_of)(rows));
         UNROLL for (int q = 0; q < columns; q++) {
-            const V(vec) value = V(broadcast)((const V(elem_a) *)(b + NV * LANES + AFTER(q, lanes)));
+            const V(vec) value = VALUE_OF_B(b + NV * LANES + AFTER(q, lanes));
             side[q][u] = V(fma)(value, rows_of_a, side[q][u]);
         }
     }
@@ -291,6 +300,7 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
     }
 }
 
+#ifndef WIDENS_B
 void KERNEL(int64_t k, const void *a, int64_t rs_a, int64_t cs_a, const void *b, int64_t rs_b, void *c, int64_t rs_c)
 {
     if (rs_a == K_GROUP && cs_a == MR * K_GROUP && rs_b == NR * K_GROUP)
@@ -299,6 +309,7 @@ void KERNEL(int64_t k, const void *a, int64_t rs_a, int64_t cs_a, const void *b,
     else
         tile(MR, NV_MAX, WHOLE, ANY_STRIDES, LANES, k, a, rs_a, cs_a, b, rs_b, c, rs_c, 0, NULL, NULL, NULL);
 }
+#endif
 
 /* The batch: one tile a product. */
 INLINE void tiles(const int M, const int NV, const int partial, const pysimd_call *s, const int flags)

@@ -8,7 +8,7 @@ enum { MOST_DOTS = 2, MOST_K_OF_DOTS = 512, SUMS = (MR + LANES - 1) / LANES * LA
 
 /* The columns of B, adjacent, with zeros to whole vectors behind them. */
 typedef struct {
-    _Alignas(64) V(elem_b) column[MOST_DOTS][MOST_K_OF_DOTS];
+    _Alignas(64) V(elem_c) column[MOST_DOTS][MOST_K_OF_DOTS];
 } columns_of_b;
 
 INLINE void gather_columns(columns_of_b *to, const int columns, int64_t k, const V(elem_b) *b, int64_t rs_b)
@@ -36,9 +36,9 @@ INLINE void dots(const int M, const int columns, const columns_of_b *b, int64_t 
     for (int64_t p = 0; p < k; p += LANES) {
         const V(mask) mask = V(mask_of)(k - p < LANES ? (int)(k - p) : LANES);
         V(vec) value[MOST_DOTS];
-        UNROLL for (int q = 0; q < columns; q++) value[q] = V(load)(b->column[q] + p);
+        UNROLL for (int q = 0; q < columns; q++) value[q] = V(load_c)(b->column[q] + p);
         UNROLL for (int i = 0; i < M; i++) {
-            const V(vec) ai = V(load_masked)(ROW(i), mask);
+            const V(vec) ai = V(load_c_masked)(ROW(i), mask);
             UNROLL for (int q = 0; q < columns; q++) sum[q][i] = V(fma)(value[q], ai, sum[q][i]);
         }
         ADVANCE(LANES);

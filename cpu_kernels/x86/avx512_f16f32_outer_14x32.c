@@ -1,4 +1,4 @@
-/* avx512_f16f32_outer_14x32: C[14,32] += A[14,K] * B[K,32], float16 into float; widened while packing.
+/* avx512_f16f32_outer_14x32: C[14,32] += A[14,K] * B[K,32], float16 into float; widened while packing or loading.
  *
  * contract  pysimd.h; k_group 1, panel wide (float).
  * tile      mr 14  nr 32: row i of C is 2 registers
@@ -11,5 +11,15 @@
  *           columns (Xeon, while another virtual machine used its core; else it was not measured)
  * rounding  float16 products are exact in float; one fma per term, k ascending from 0, then one add into C
  * needs     AVX-512 F BW DQ VL
- * idea      the functions are those of avx512_f32_outer_14x32: float is what float16 and bfloat16 widen to
+ * idea      panels are those of avx512_f32_outer_14x32, whose function computes them; a batch of products reads B from
+ *           the array, and widens its values in the step of k that loads them
  */
+#include "vec_avx512_f16.h"
+
+#define KERNEL avx512_f16f32_outer_14x32
+#define VEC f32_f16x16
+#define MR 14
+#define NR 32
+#define DOTS
+#define WIDENS_B
+#include "../templates/outer.h"
