@@ -32,6 +32,14 @@ ffi.cdef(
     typedef void pysimd_run_fn(int64_t k, const void *a, int64_t rs_a, int64_t cs_a, const void *b, int64_t rs_b,
                                void *c, int64_t rs_c);
     typedef struct {
+        int64_t batch, m, n, k, bs_a, rs_a, cs_a, bs_b, rs_b, bs_c, rs_c, cs_c;
+        const void *a, *b;
+        void *c;
+        int flags;
+        ...;
+    } pysimd_call;
+    typedef void pysimd_batch_fn(const pysimd_call *s);
+    typedef struct {
         const char *name;
         int target, types, form, mr, nr, k_group, mr_vl, nr_vl, k_tile, panel;
         int dispatch_from, dispatch, dispatch_also_from, dispatch_also, dispatch_macs, dispatch_rows, dispatch_k,
@@ -39,6 +47,8 @@ ffi.cdef(
             dispatch_whole, dispatch_halves, dispatch_some_rows, dispatch_macs_otherwise, dispatch_before_gemv,
             dispatch_macs_few, dispatch_wide, dispatch_wide_k, dispatch_wide_macs;
         pysimd_run_fn *run;
+        int half;
+        pysimd_batch_fn *batch, *batch_widening_b;
         ...;
     } pysimd_kernel;
     extern pysimd_kernel pysimd_kernels[];
@@ -69,6 +79,9 @@ ffi.cdef(
     #define NEVER ...
     #define ANY_N ...
     #define PYSIMD_ZERO ...
+    #define PYSIMD_CHAIN ...
+    #define PYSIMD_HALF ...
+    #define AVX512 ...
     #define PYSIMD_STREAM ...
     #define PYSIMD_MAX_DIMS ...
 

@@ -51,18 +51,22 @@ typedef struct {
     pysimd_sizes size; /* of the elements that it reads and writes */
 } tiling;
 
+/* With columns after nr, those that are computed by themselves. */
+static int flag_of_half(const work *w, int64_t n) { return w->more ? 0 : pysimd_flag_of_half(w->kernel, n); }
+
 /* One product, whose first elements are at a, b and c, a column of micro-tiles after the other: tiles of the same
  * height are one call. In caches that took 0.97 times as long as a call for each tile, in the order of C's memory; from
  * beyond L2 1.1 times (Zen 3). A C that fills L2 took 1.3 to 2.7 times as long, for each column of tiles is in as many
  * pages as rows (Xeon). */
-static void columns_of_tiles(const pysimd_kernel *kernel, const tiling *plan, pysimd_call *t, const pysimd_call *s,
+static void columns_of_tiles(const work *w, const tiling *plan, pysimd_call *t, const pysimd_call *s,
                              const char *a, const char *b, char *c, int64_t step_b)
 {
     const split *rows = &plan->rows, *columns = &plan->columns;
     const pysimd_sizes size = plan->size;
-    const int64_t cs_c = kernel->form == GEMV ? s->cs_c : 1;
+    const int64_t cs_c = w->kernel->form == GEMV ? s->cs_c : 1;
     for (int64_t q = 0, j0 = 0; q < columns->count; q++, j0 += t->n) {
         t->n = part_of(columns, q, s->n - j0);
+        t->flags = s->flags | flag_of_half(w, t->n);
         t->b = b + j0 * step_b * size.b;
         for (int64_t r = 0, i0 = 0; r < rows->count; r += t->batch, i0 += t->batch * t->m) {
             t->batch = r < rows->higher ? rows->higher : rows->count - r;
@@ -135,7 +139,7 @@ static void tiles(const work *w, const tiling *plan, pysimd_call *s, pysimd_shap
     const pysimd_kernel *kernel = w->kernel;
     if (plan->whole) {
         const int flags = s->flags;
-        s->flags |= pysimd_flags_in_a_row(kernel, before, s, ends);
+        s->flags |= pysimd_flags_in_a_row(kernel, before, s, ends) | flag_of_half(w, s->n);
         prefetch_share(w->next);
         plan->compute(s);
         s->flags = flags;
@@ -150,7 +154,7 @@ static void tiles(const work *w, const tiling *plan, pysimd_call *s, pysimd_shap
     if (plan->by_columns) {
         t.bs_b = 0;
         for (int64_t i = 0; i < s->batch; i++)
-            columns_of_tiles(kernel, plan, &t, s, (const char *)s->a + i * s->bs_a * size.a,
+            columns_of_tiles(w, plan, &t, s, (const char *)s->a + i * s->bs_a * size.a,
                              (const char *)s->b + i * s->bs_b * size.b, (char *)s->c + i * s->bs_c * size.c, step_b);
         return;
     }
@@ -168,7 +172,7 @@ static void tiles(const work *w, const tiling *plan, pysimd_call *s, pysimd_shap
                 t.b = (const char *)s->b + (i * s->bs_b + y.first * step_b) * size.b;
                 t.c = (char *)s->c + (i * s->bs_c + x.first * s->rs_c + y.first * cs_c) * size.c;
                 const int last = i + t.batch == s->batch && r + 1 == rows->count && q + 1 == columns->count;
-                t.flags = s->flags | pysimd_flags_in_a_row(kernel, before, &t, last && ends);
+                t.flags = s->flags | pysimd_flags_in_a_row(kernel, before, &t, last && ends) | flag_of_half(w, t.n);
                 prefetch_share(w->next);
                 plan->compute(&t);
             }

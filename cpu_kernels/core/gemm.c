@@ -445,7 +445,8 @@ static void micro_tiles(const worker *w, int64_t rows, const pysimd_staged *a, i
                 n = q < end ? end - q : columns - q;
                 s.n = least(nr, n), s.batch = q < end ? across * down : 1;
                 const int ends = last && q + n >= columns && t + down == tiles.count;
-                s.flags = (k.zero ? PYSIMD_ZERO : 0) | pysimd_flags_in_a_row(kernel, before, &s, ends);
+                s.flags = (k.zero ? PYSIMD_ZERO : 0) | pysimd_flags_in_a_row(kernel, before, &s, ends) |
+                          pysimd_flag_of_half(kernel, s.n);
                 s.b = b + q / nr * p->panel_bytes, s.rs_b = pysimd_panel_of_b(kernel, k.count, s.n).rs;
                 s.c = c + (i * rs_c + q) * p->size.c;
                 if (k.scales)

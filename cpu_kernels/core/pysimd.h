@@ -39,6 +39,8 @@ enum { /* pysimd_call.flags */
     /* Of outer.h, whole tiles, n = nr: each step prefetches as many bytes at `ahead` as it reads of B. */
     PYSIMD_NEXT = 512,
     PYSIMD_ROW_BY_ROW = 1024, /* of GEMV, cs_a is 1, k > 0: one row of A is read after the other */
+    /* Of kernels with .half: n exceeds one vector, or more, by half a vector at most, for which a half is enough. */
+    PYSIMD_HALF = 2048,
 };
 
 enum { PYSIMD_GEMV_COLUMNS = 4, PYSIMD_SMALL_COLUMNS = 64 };
@@ -151,6 +153,7 @@ typedef struct {
     int dispatch_halves;       /* 1: rather than AVX-512, where that is executed in halves */
     int column_step; /* tiles side by side have multiples of so many columns; 0: all but the last have nr */
     int dots;        /* 1: has PYSIMD_DOTS */
+    int half;        /* 1: has PYSIMD_HALF */
     int unchained;   /* terms are added in more than one chain: no PYSIMD_CHAIN */
     pysimd_run_fn *run; /* NULL: of another architecture than this build */
     pysimd_batch_fn *batch;

@@ -78,6 +78,10 @@ int pysimd_can_run(const pysimd_kernel *kernel);
  * C^T = B^T A^T, and so are few rows with a long K. NULL for types of which kernels are taken by name alone. */
 const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k);
 
+/* PYSIMD_HALF, if the kernel has it, a tile of n columns ends with half a vector or less, and the processor executes
+ * AVX-512 in halves; or 0. */
+int pysimd_flag_of_half(const pysimd_kernel *kernel, int64_t n);
+
 /* The kernel of products of many columns. */
 const pysimd_kernel *pysimd_of_any_columns(int types);
 

@@ -394,7 +394,7 @@ static void add_terms(const job *j, const char *a, const char *b, int64_t count,
             s.m = least(j->rows, j->m - i);
             s.a = (const char *)x.data + i * x.rs * j->packed.a;
             s.c = sums + (i * j->rs_sums + c) * j->size.c;
-            s.flags = flags | (i == 0 && s.n == nr && ahead->rows > 0 ? PYSIMD_NEXT : 0);
+            s.flags = flags | (i == 0 && s.n == nr && ahead->rows > 0 ? PYSIMD_NEXT : pysimd_flag_of_half(kernel, s.n));
             kernel->batch(&s);
         }
     }

@@ -48,10 +48,11 @@ enum { PREFETCHES = 0 };
 enum { FAR_K = 64 };
 _Static_assert(!PREFETCHES || 2 * MR < FAR_K, "the steps that prefetch C are steps of K");
 
-/* How the columns of a tile end: with a whole vector; with a part of one; or with one or two, or up to four, columns
- * more, of which a register has the rows as its lanes. A transposed A has these adjacent, so that such a column costs
- * one multiply-add for up to LANES rows, and not one for each. The bits are the same. */
-enum { WHOLE, PART, ONE_COLUMN, TWO_COLUMNS, FOUR_COLUMNS, MOST_COLUMNS = 4, SIDES = (MR + LANES - 1) / LANES };
+/* How the columns of a tile end: with a whole vector; with a part of one; with a part of half a vector; or with one or
+ * two, or up to four, columns more, of which a register has the rows as its lanes. A transposed A has these adjacent,
+ * so that such a column costs one multiply-add for up to LANES rows, and not one for each. The bits are the same. */
+enum { WHOLE, PART, PART_OF_HALF, ONE_COLUMN, TWO_COLUMNS, FOUR_COLUMNS };
+enum { MOST_COLUMNS = 4, SIDES = (MR + LANES - 1) / LANES };
 #define HAS_SIDE(partial) ((partial) >= ONE_COLUMN)
 #define SIDE_COLUMNS(partial) ((partial) == FOUR_COLUMNS ? 4 : (partial) == TWO_COLUMNS ? 2 : 1)
 
@@ -75,6 +76,18 @@ enum { KEEPS_ROW = NV_MAX >= 3 };
 enum { KEEPS_ROW = 0 };
 #endif
 
+/* PART_OF_HALF, of kernels that define HALF_VECTORS: the columns after NV vectors are registers of half the width,
+ * whose multiply-adds take half as long where a processor executes AVX-512 in halves. */
+#ifdef HALF_VECTORS
+#define LOAD_HALF                                                                                                      \
+    const V(half) half_b = partial == PART_OF_HALF ? V(half_load)(b + NV * LANES, half_mask) : V(half_zero)();
+#define FMA_HALF(i)                                                                                                    \
+    if (partial == PART_OF_HALF) half[i] = V(half_fma)(ai, half_b, half[i]);
+#else
+#define LOAD_HALF
+#define FMA_HALF(i)
+#endif
+
 /* One step of k: a row of B, and each element of a column of A, `further` elements past the pointers to its rows. */
 #define STEP(acc, further) STEP_BY(V(fma)(ai, row[j], acc[i][j]), acc, further)
 #define STEP_BY(VALUE, acc, further)                                                                                   \
@@ -85,9 +98,11 @@ enum { KEEPS_ROW = 0 };
             row[j] = MASKED(j) ? V(load_masked)(bj, mask) : V(load)(bj);                                               \
             if (KEEPS_ROW) KEEP(row[j]);                                                                               \
         }                                                                                                              \
+        LOAD_HALF                                                                                                      \
         UNROLL for (int i = 0; i < M; i++) {                                                                           \
             const V(vec) ai = V(broadcast)(ROW(i) + (further));                                                        \
             UNROLL for (int j = 0; j < NV; j++) acc[i][j] = VALUE;                                                     \
+            FMA_HALF(i)                                                                                                \
         }                                                                                                              \
         if (HAS_SIDE(partial))                                                                                         \
             add_columns(M, NV, columns, lanes, (const V(elem_a) *)ROW(0) + (further), b, side);                        \
@@ -219,6 +234,13 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
                 V(elem_c) *cij = c + i * rs_c + COLUMN(j);
                 acc[i][j] = MASKED(j) ? V(load_c_masked)(cij, mask) : V(load_c)(cij);
             }
+#ifdef HALF_VECTORS
+    const V(half_mask) half_mask = V(half_mask_of)(lanes);
+    V(half) half[MR];
+    if (partial == PART_OF_HALF)
+        UNROLL for (int i = 0; i < M; i++)
+            half[i] = flags & PYSIMD_CHAIN ? V(half_load_c)(c + i * rs_c + NV * LANES, half_mask) : V(half_zero)();
+#endif
     if (HAS_SIDE(partial)) {
         UNROLL for (int q = 0; q < MOST_COLUMNS; q++)
             UNROLL for (int u = 0; u < SIDES; u++) side[q][u] = V(zero)();
@@ -282,7 +304,12 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
      * is stored, batches of 24 x 2 x 13 float took 190 ns each, and take 46. Others are read one after the other, each
      * before its own first store, for the last vector may overlap: 24 x 2 x 64 float took 1.1 times as long with all rows
      * before (Zen 4). */
-    const int reads_first = MASKED(NV - 1) && rs_c < NV * LANES;
+    const int reads_first = partial == PART_OF_HALF || (MASKED(NV - 1) && rs_c < NV * LANES);
+#ifdef HALF_VECTORS
+    if (adds && partial == PART_OF_HALF)
+        UNROLL for (int i = 0; i < M; i++)
+            half[i] = V(half_add)(V(half_load_c)(c + i * rs_c + NV * LANES, half_mask), half[i]);
+#endif
     if (adds && reads_first)
         UNROLL for (int i = 0; i < M; i++) finish_row(NV, partial, lanes, ROW(i), 1, c + i * rs_c, acc[i]);
     UNROLL for (int i = 0; i < M; i++) {
@@ -297,6 +324,9 @@ INLINE void tile(const int M, const int NV, const int partial, const int fixed, 
             else
                 V(store)(cij, acc[i][j]);
         }
+#ifdef HALF_VECTORS
+        if (partial == PART_OF_HALF) V(half_store)(ci + NV * LANES, half_mask, half[i]);
+#endif
     }
 }
 
@@ -317,7 +347,7 @@ INLINE void tiles(const int M, const int NV, const int partial, const pysimd_cal
     const V(elem_a) *a = s->a;
     const V(elem_b) *b = s->b;
     V(elem_c) *c = s->c;
-    const int lanes = (int)(s->n - (NV - 1) * LANES);
+    const int lanes = (int)(s->n - (partial == PART_OF_HALF ? NV : NV - 1) * LANES);
     if (HAS_ADJACENT_ROWS && M > 1 && s->rs_a == 1) {
         for (int64_t i = 0; i < s->batch; i++) {
             tile(M, NV, partial, ADJACENT_ROWS, lanes, s->k, a, 1, s->cs_a, b, s->rs_b, c, s->rs_c, flags, NULL, NULL,
@@ -543,6 +573,32 @@ INLINE void batch_ahead(const pysimd_call *s)
     }
 }
 
+#ifdef HALF_VECTORS
+/* M rows, whole vectors, and a part of half a vector. */
+INLINE void half_of_m(const int M, const pysimd_call *s)
+{
+    const int64_t vectors = s->n / LANES;
+    if (NV_MAX > 3 && vectors == 3) tiles(M, NV_MAX > 3 ? 3 : 1, PART_OF_HALF, s, s->flags);
+    if (NV_MAX > 2 && vectors == 2) tiles(M, NV_MAX > 2 ? 2 : 1, PART_OF_HALF, s, s->flags);
+    if (NV_MAX > 1 && vectors == 1) tiles(M, 1, PART_OF_HALF, s, s->flags);
+}
+_Static_assert(NV_MAX <= 4, "half_of_m has cases for one vector to three");
+
+/* A function of its own, for the registers of the other tiles (batch_of_one_column). */
+NOINLINE void batch_of_half(const pysimd_call *s)
+{
+    switch (s->m) {
+#define CASE(M) case M: half_of_m(M <= MR ? M : MR, s); break;
+        CASES
+#undef CASE
+    }
+}
+enum { HAS_HALF = 1 };
+#else
+enum { HAS_HALF = 0 };
+INLINE void batch_of_half(const pysimd_call *s) { (void)s; }
+#endif
+
 void PASTE(KERNEL, batch)(const pysimd_call *s);
 
 #ifdef DOTS
@@ -555,13 +611,15 @@ INLINE void batch_with_dots(const pysimd_call *s) { (void)s; }
 
 /* By functions of their own, behind one test: with a second one GCC 12 has accumulators of 14x16 double spilled, whose
  * large products took 1.04 times as long. */
-enum { APART = PYSIMD_NEXT | (HAS_DOTS ? PYSIMD_DOTS : 0) };
+enum { APART = PYSIMD_NEXT | (HAS_DOTS ? PYSIMD_DOTS : 0) | (HAS_HALF ? PYSIMD_HALF : 0) };
 NOINLINE void batch_apart(const pysimd_call *s)
 {
     if (s->flags & PYSIMD_NEXT)
         batch_ahead(s);
-    else
+    else if (HAS_DOTS && s->flags & PYSIMD_DOTS)
         batch_with_dots(s);
+    else if (!computes_columns(s))
+        batch_of_half(s);
 }
 
 /* m is a constant in each case, so that the accumulators of an edge tile are registers too. */

@@ -21,5 +21,6 @@
 #define MR 14
 #define NR 32
 #define DOTS
+#define HALF_VECTORS
 #define WIDENS_B
 #include "../templates/outer.h"

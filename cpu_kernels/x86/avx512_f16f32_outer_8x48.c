@@ -19,5 +19,6 @@
 #define NR 48
 #define K_UNROLL 1
 #define DOTS
+#define HALF_VECTORS
 #define WIDENS_B
 #include "../templates/outer.h"

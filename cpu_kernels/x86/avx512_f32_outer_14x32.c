@@ -19,4 +19,5 @@
 #define B_AHEAD 2048
 #define NR 32
 #define DOTS
+#define HALF_VECTORS
 #include "../templates/outer.h"

@@ -18,4 +18,5 @@
 #define NR 64
 #define K_UNROLL 1
 #define DOTS
+#define HALF_VECTORS
 #include "../templates/outer.h"

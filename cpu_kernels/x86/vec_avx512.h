@@ -71,6 +71,15 @@ INLINE __m512 f32x16_gather(const float *p, int64_t stride, int count)
     const __m256 high = _mm512_mask_i64gather_ps(none, (__mmask8)(mask >> 8), at, p + 8 * stride, 4);
     return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
 }
+typedef __m256 f32x16_half;
+typedef __mmask8 f32x16_half_mask;
+INLINE __mmask8 f32x16_half_mask_of(int n) { return (__mmask8)((1u << n) - 1); }
+INLINE __m256 f32x16_half_zero(void) { return _mm256_setzero_ps(); }
+INLINE __m256 f32x16_half_load(const float *p, __mmask8 m) { return _mm256_maskz_loadu_ps(m, p); }
+INLINE __m256 f32x16_half_load_c(const float *p, __mmask8 m) { return _mm256_maskz_loadu_ps(m, p); }
+INLINE void f32x16_half_store(float *p, __mmask8 m, __m256 v) { _mm256_mask_storeu_ps(p, m, v); }
+INLINE __m256 f32x16_half_fma(__m512 a, __m256 b, __m256 c) { return _mm256_fmadd_ps(_mm512_castps512_ps256(a), b, c); }
+INLINE __m256 f32x16_half_add(__m256 a, __m256 b) { return _mm256_add_ps(a, b); }
 INLINE __m512 f32x16_reduce_rows(const __m512 *acc) { return sums_of_rows_ps(acc); }
 
 /* f64x8: eight doubles in a zmm */
@@ -96,6 +105,15 @@ INLINE __m512d f64x8_gather(const double *p, int64_t stride, int count)
     const __m512i at = _mm512_mullo_epi64(_mm512_set1_epi64(stride), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
     return _mm512_mask_i64gather_pd(_mm512_setzero_pd(), f64x8_mask_of(count), at, p, 8);
 }
+typedef __m256d f64x8_half;
+typedef __mmask8 f64x8_half_mask;
+INLINE __mmask8 f64x8_half_mask_of(int n) { return (__mmask8)((1u << n) - 1); }
+INLINE __m256d f64x8_half_zero(void) { return _mm256_setzero_pd(); }
+INLINE __m256d f64x8_half_load(const double *p, __mmask8 m) { return _mm256_maskz_loadu_pd(m, p); }
+INLINE __m256d f64x8_half_load_c(const double *p, __mmask8 m) { return _mm256_maskz_loadu_pd(m, p); }
+INLINE void f64x8_half_store(double *p, __mmask8 m, __m256d v) { _mm256_mask_storeu_pd(p, m, v); }
+INLINE __m256d f64x8_half_fma(__m512d a, __m256d b, __m256d c) { return _mm256_fmadd_pd(_mm512_castpd512_pd256(a), b, c); }
+INLINE __m256d f64x8_half_add(__m256d a, __m256d b) { return _mm256_add_pd(a, b); }
 INLINE __m512d f64x8_reduce_rows(const __m512d *acc) { return sums_of_rows_pd(acc); }
 
 /* f64x4: four doubles in a ymm, with the masks of AVX-512VL */

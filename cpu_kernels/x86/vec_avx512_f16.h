@@ -29,6 +29,18 @@ INLINE void f32_f16x16_store(float *p, __m512 v) { f32x16_store(p, v); }
 INLINE void f32_f16x16_store_masked(float *p, __mmask16 m, __m512 v) { f32x16_store_masked(p, m, v); }
 INLINE void f32_f16x16_stream(float *p, __m512 v) { f32x16_stream(p, v); }
 INLINE __m512 f32_f16x16_broadcast_c(const void *p) { return f32x16_broadcast_c(p); }
+typedef __m256 f32_f16x16_half;
+typedef __mmask8 f32_f16x16_half_mask;
+INLINE __mmask8 f32_f16x16_half_mask_of(int n) { return f32x16_half_mask_of(n); }
+INLINE __m256 f32_f16x16_half_zero(void) { return f32x16_half_zero(); }
+INLINE __m256 f32_f16x16_half_load(const uint16_t *p, __mmask8 m)
+{
+    return _mm256_cvtph_ps(_mm_maskz_loadu_epi16(m, p));
+}
+INLINE __m256 f32_f16x16_half_load_c(const float *p, __mmask8 m) { return f32x16_half_load_c(p, m); }
+INLINE void f32_f16x16_half_store(float *p, __mmask8 m, __m256 v) { f32x16_half_store(p, m, v); }
+INLINE __m256 f32_f16x16_half_fma(__m512 a, __m256 b, __m256 c) { return f32x16_half_fma(a, b, c); }
+INLINE __m256 f32_f16x16_half_add(__m256 a, __m256 b) { return f32x16_half_add(a, b); }
 INLINE __m512 f32_f16x16_reduce_rows(const __m512 *acc) { return f32x16_reduce_rows(acc); }
 /* The first `count` of sixteen values, `stride` values apart, and zeros. Each is the upper half of the 32 bits that
  * begin a value before it: a column after another one of the same row. */
