@@ -216,16 +216,13 @@ static int pads_rows(const work *w)
     return kernel->k_tile && w->product->k > step && w->product->k % step != 0;
 }
 
-/* Whether the kernel widens the values of B while it loads them from the array, for each row of tiles anew: then only A
- * is staged. A B that is broadcast is staged once. 70 batches of the grid of cliffs.py took 0.94 times as long in the
- * mean, with up to five rows 0.55 to 0.75; of 12, 24 and 42 rows in L2 0.84, 0.92 and 0.97 times, of 84 and 112 1.0,
- * with 14 x 32 1.02; 64 rows and more from beyond L2 1.04 (Zen 4). */
+/* Whether the kernel widens the values of B while it loads them from the array: then only A is staged. A B that is
+ * broadcast is staged once. */
 static int widens_b(const work *w)
 {
-    enum { MOST_ROWS = 63 };
     const pysimd_product *p = w->product;
-    if (!w->kernel->batch_widening_b || p->cs_b != 1 || p->m > MOST_ROWS) return 0;
     const int last = p->ndim - 1;
+    if (p->cs_b != 1 || !pysimd_widens_b(w->kernel, p->m)) return 0;
     return last < 0 || p->shape[last] == 1 || p->batch_b[last] != 0;
 }
 

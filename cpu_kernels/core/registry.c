@@ -174,6 +174,17 @@ int pysimd_flag_of_half(const pysimd_kernel *kernel, int64_t n)
     return n > lanes && rest > 0 && rest <= lanes / 2 ? PYSIMD_HALF : 0;
 }
 
+/* Each row of tiles widens B anew. By ratios of time to a B that is staged: in halves, where the conversions have ports
+ * of their own, 0.94 in the mean of 70 batches of the grid of cliffs.py, up to five rows 0.55 to 0.75; in L2 12, 24 and
+ * 42 rows 0.84, 0.92 and 0.97, 84 and 112 1.0, with 14 x 32 1.02; 64 rows and more from beyond L2 1.04 (Zen 4).
+ * Elsewhere one row of tiles 0.88 in the mean of 23, two 1.0, three 1.02, four to seven 1.05 to 1.09, up to eleven 1.2
+ * (Xeon with AMX). */
+int pysimd_widens_b(const pysimd_kernel *kernel, int64_t m)
+{
+    enum { MOST_ROWS = 63 };
+    return kernel->batch_widening_b && m <= (halves ? MOST_ROWS : kernel->mr);
+}
+
 int pysimd_is_started(void) { return chosen(F32, 0, OF_ALL) != NULL; }
 
 /* Among the kernels for any number of multiply-adds, that for n columns and more. */

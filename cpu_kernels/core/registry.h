@@ -82,6 +82,9 @@ const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k);
  * AVX-512 in halves; or 0. */
 int pysimd_flag_of_half(const pysimd_kernel *kernel, int64_t n);
 
+/* Whether products of m rows are computed by .batch_widening_b, where B is the array's. */
+int pysimd_widens_b(const pysimd_kernel *kernel, int64_t m);
+
 /* The kernel of products of many columns. */
 const pysimd_kernel *pysimd_of_any_columns(int types);
 
