@@ -146,7 +146,9 @@ static int has_registers(const pysimd_kernel *kernel, int64_t m, int64_t vectors
  * Where AVX-512 is executed in halves, 17 and 18 columns of float, and 9 and 10 of double, are otherwise three vectors
  * of 32 bytes. Batches of 100 with K from PYSIMD_AFTER_K on: of a transposed A one column more took 0.7 to 0.88 times
  * as long, two 0.75 to 1.0; as dot products one column of float 0.92 to 1.04 times from K = 28 on, of double 0.83 to
- * 0.98 from 24 on, of float16 0.78 to 1.0 from 20 on (one of 13 1.07), two 0.95 to 1.1 (Zen 4). */
+ * 0.98 from 24 on, of float16 0.78 to 1.0 from 20 on (one of 13 1.07), two 0.95 to 1.1 (Zen 4).
+ *
+ * `chosen`, the kernel of all columns, becomes that of the other columns, which computes them too. */
 static int columns_after_vectors(const pysimd_kernel **chosen, const pysimd_product *p, int whole)
 {
     enum { VECTOR = 64, ROWS = 8, MOST_K = 512, COLUMNS_OF_DOUBLE = 33, NO_K = MOST_K + 1 };
