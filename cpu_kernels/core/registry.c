@@ -163,7 +163,8 @@ static const pysimd_kernel *chosen(int types, int64_t n, kind_of_choice kind)
     return atomic_load_explicit(&choices[types][n < CHOICES ? n : CHOICES - 1].of[kind], memory_order_acquire);
 }
 
-/* Batches of 60 with 36, 40 and 52 columns of float, and 20 and 26 of double, took 0.77 to 0.93 times as long (Zen 4).
+/* Batches of 60 with 36, 40 and 52 columns of float, and 20 of double, took 0.77 to 0.93 times as long, 26 of double by
+ * an A that is not transposed, whose last two columns the tile has by themselves otherwise, 0.89 to 0.91 (Zen 4).
  * Without gain there: 17 to 24 columns of float and 9 to 12 of double by one vector and a half, and not by the three of
  * 32 bytes of .dispatch_halves, 0.95 to 1.27 times; up to half a vector of columns alone 1.0 to 1.1 times. */
 int pysimd_flag_of_half(const pysimd_kernel *kernel, int64_t n)

@@ -112,7 +112,10 @@ INLINE __m256d f64x8_half_zero(void) { return _mm256_setzero_pd(); }
 INLINE __m256d f64x8_half_load(const double *p, __mmask8 m) { return _mm256_maskz_loadu_pd(m, p); }
 INLINE __m256d f64x8_half_load_c(const double *p, __mmask8 m) { return _mm256_maskz_loadu_pd(m, p); }
 INLINE void f64x8_half_store(double *p, __mmask8 m, __m256d v) { _mm256_mask_storeu_pd(p, m, v); }
-INLINE __m256d f64x8_half_fma(__m512d a, __m256d b, __m256d c) { return _mm256_fmadd_pd(_mm512_castpd512_pd256(a), b, c); }
+INLINE __m256d f64x8_half_fma(__m512d a, __m256d b, __m256d c)
+{
+    return _mm256_fmadd_pd(_mm512_castpd512_pd256(a), b, c);
+}
 INLINE __m256d f64x8_half_add(__m256d a, __m256d b) { return _mm256_add_pd(a, b); }
 INLINE __m512d f64x8_reduce_rows(const __m512d *acc) { return sums_of_rows_pd(acc); }
 
@@ -138,6 +141,19 @@ INLINE void f64x4_stream(double *p, __m256d v)
     _mm_stream_pd(p + 2, _mm256_extractf128_pd(v, 1));
 }
 INLINE __m256d f64x4_broadcast_c(const void *p) { return f64x4_broadcast(p); }
+
+/* Sixteen floats of C in a zmm, as those of f32x16: what types whose operands are narrower share. */
+#define FLOATS_OF_C(VEC_)                                                                                              \
+    typedef float VEC_##_elem_c;                                                                                       \
+    typedef __m512 VEC_##_acc;                                                                                         \
+    INLINE __m512 VEC_##_zero(void) { return f32x16_zero(); }                                                          \
+    INLINE __m512 VEC_##_add(__m512 a, __m512 b) { return f32x16_add(a, b); }                                          \
+    INLINE __m512 VEC_##_load_c(const float *p) { return f32x16_load_c(p); }                                           \
+    INLINE __m512 VEC_##_load_c_masked(const float *p, __mmask16 m) { return f32x16_load_c_masked(p, m); }             \
+    INLINE void VEC_##_store(float *p, __m512 v) { f32x16_store(p, v); }                                               \
+    INLINE void VEC_##_store_masked(float *p, __mmask16 m, __m512 v) { f32x16_store_masked(p, m, v); }                 \
+    INLINE void VEC_##_stream(float *p, __m512 v) { f32x16_stream(p, v); }                                             \
+    INLINE __m512 VEC_##_broadcast_c(const void *p) { return f32x16_broadcast_c(p); }
 
 /* Sixteen 32-bit lanes of a zmm that hold groups of narrow values: what the VNNI and BF16 types share. */
 #define GROUP_LOADS(VEC_, type_a, type_b)                                                                              \

@@ -2,13 +2,13 @@
 #include "vec_avx512.h"
 
 /* f32_f16x16: sixteen values */
-typedef float f32_f16x16_elem_a, f32_f16x16_elem_c;
+FLOATS_OF_C(f32_f16x16)
+typedef float f32_f16x16_elem_a;
 typedef uint16_t f32_f16x16_elem_b;
-typedef __m512 f32_f16x16_vec, f32_f16x16_acc;
+typedef __m512 f32_f16x16_vec;
 typedef __mmask16 f32_f16x16_mask;
 enum { f32_f16x16_lanes = 16, f32_f16x16_k_group = 1, f32_f16x16_offset = 0 };
 INLINE __mmask16 f32_f16x16_mask_of(int n) { return f32x16_mask_of(n); }
-INLINE __m512 f32_f16x16_zero(void) { return f32x16_zero(); }
 INLINE __m512 f32_f16x16_load(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
 INLINE __m512 f32_f16x16_load_masked(const uint16_t *p, __mmask16 m)
 {
@@ -22,13 +22,6 @@ INLINE __m512 f32_f16x16_broadcast_b(const uint16_t *p)
     return _mm512_cvtph_ps(_mm256_set1_epi16(x));
 }
 INLINE __m512 f32_f16x16_fma(__m512 a, __m512 b, __m512 c) { return f32x16_fma(a, b, c); }
-INLINE __m512 f32_f16x16_add(__m512 a, __m512 b) { return f32x16_add(a, b); }
-INLINE __m512 f32_f16x16_load_c(const float *p) { return f32x16_load_c(p); }
-INLINE __m512 f32_f16x16_load_c_masked(const float *p, __mmask16 m) { return f32x16_load_c_masked(p, m); }
-INLINE void f32_f16x16_store(float *p, __m512 v) { f32x16_store(p, v); }
-INLINE void f32_f16x16_store_masked(float *p, __mmask16 m, __m512 v) { f32x16_store_masked(p, m, v); }
-INLINE void f32_f16x16_stream(float *p, __m512 v) { f32x16_stream(p, v); }
-INLINE __m512 f32_f16x16_broadcast_c(const void *p) { return f32x16_broadcast_c(p); }
 typedef __m256 f32_f16x16_half;
 typedef __mmask8 f32_f16x16_half_mask;
 INLINE __mmask8 f32_f16x16_half_mask_of(int n) { return f32x16_half_mask_of(n); }

@@ -76,6 +76,19 @@ def test_a_widened_b_has_the_bits_of_one_that_was_widened_before(row, flags, rng
             np.testing.assert_array_equal(got, want, f"{m} x {k} x {n}, half")
 
 
+@pytest.mark.parametrize("row", WIDENING, ids=name_of)
+def test_dot_products_of_a_widened_b(row, rng):
+    """One and two columns after whole vectors (PYSIMD_DOTS), which are gathered from float16."""
+    flags = LIB.PYSIMD_ZERO | LIB.PYSIMD_DOTS
+    columns = [n for n in range(LANES + 1, row.nr + 3) if n % LANES in (1, 2)]
+    for m, n, k in itertools.product(range(1, row.mr + 1), columns, (1, 15, 16, 17, 40)):
+        a, b, c = operands(rng, m, k, n, np.float32, False)
+        b = b.astype(np.float16)
+        want = computed(row.batch, flags, a, b.astype(np.float32), c, n, False)
+        got = computed(row.batch_widening_b, flags, a, b, c, n, False)
+        np.testing.assert_array_equal(got, want, f"{m} x {k} x {n}")
+
+
 def test_the_rows_that_have_them():
     """Tiles of more than one vector of AVX-512 have halves; the float16 kernels for many columns widen B."""
     if not any(row.target == LIB.AVX512 for row in RUNNABLE):

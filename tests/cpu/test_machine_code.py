@@ -13,6 +13,7 @@ import pytest
 
 import pysimd
 from pysimd import _cpu
+from pysimd.backends.cpu import table as cpu_table
 from pysimd.inspection import compiled, x86
 
 if x86.missing():
@@ -130,6 +131,16 @@ def test_kernels_execute_what_their_target_has(kernel):
 @needs_symbols
 def test_batches_execute_what_their_target_has(kernel):
     assert machine_code.features(f"{machine_code.code_of(kernel.name)}_batch") <= allowed(kernel)
+
+
+@needs_symbols
+@pytest.mark.parametrize("kernel", [k for k in KERNELS if cpu_table.row(k.name).batch_widening_b], ids=lambda k: k.name)
+def test_a_batch_that_widens_b_does_so_as_it_loads_it(kernel):
+    """vcvtph2ps from memory, where the row of B is a whole vector; it executes what its target has."""
+    name = f"{kernel.name}_batch"
+    assert machine_code.features(name) <= allowed(kernel)
+    code = [i for i in machine_code.instructions(name) if x86.mnemonic(i) == "VCVTPH2PS"]
+    assert any(i.op1_kind == x86.iced.OpKind.MEMORY for i in code)
 
 
 @needs_symbols
