@@ -139,8 +139,8 @@ INLINE void K(stage_a)(int64_t rows, int64_t k, const K(elem) *a, int64_t rs, in
     }
     enum { VALUES = 16 * K(group) };
     t->cs_a = 4;
-    if (rs == k && k % K(group) == 0) { /* rows without gaps */
-        t->rs_a = k / K(group) * 4;
+    if (rs == k) { /* rows without gaps; the last group of bytes may end in the next row, times zeros of B */
+        t->rs_a = k * 4 / K(group);
         int64_t left = rows * k;
         for (; left >= VALUES; left -= VALUES, a += VALUES) *to++ = K(widened)(a);
         if (left) *to = K(part_widened)(((uint64_t)1 << left) - 1, a);
