@@ -298,7 +298,7 @@ static int is_small(const work *w, const pysimd_call *s)
     pysimd_call from_arrays;
     pysimd_copy_call(&from_arrays, s);
     const pysimd_product *p = w->product;
-    from_arrays.k = p->k, from_arrays.cs_a = p->cs_a, from_arrays.rs_b = p->rs_b;
+    from_arrays.k = p->k, from_arrays.cs_a = p->cs_a, from_arrays.rs_b = p->rs_b, from_arrays.later = w->next;
     return w->kernel->small(&from_arrays, p->cs_b);
 }
 

@@ -35,7 +35,9 @@ static int64_t shares_of(const work *w, int64_t products, int by_columns)
 {
     const pysimd_kernel *kernel = w->kernel;
     const pysimd_product *p = w->product;
-    if (kernel->form != OUTER || w->direct || pysimd_has_small(kernel, p)) return 0;
+    if (kernel->form != OUTER || w->direct) return 0;
+    const int small = pysimd_has_small(kernel, p);
+    if (small) return small > 1 ? small * products : 0;
     const int64_t tiles = quotient(p->m, kernel->mr) * quotient(p->n, kernel->nr + w->more);
     if (tiles == 1 && !by_columns) return 0;
     const staging g = pysimd_staging_of(w, products);

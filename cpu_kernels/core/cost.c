@@ -54,13 +54,14 @@ int pysimd_threads_for(double ns, double thread_ns, int most)
  * to 80 microseconds, in turn with NumPy's on two cores, were 1.09 times as fast in the mean with a limit of 64
  * microseconds as with one of 16, the slowest against NumPy 0.57 and 0.41; with limits of 48, 96 and 128 1.07, 1.06
  * and 1.05 times (Xeon with AMX). Alone, two threads took 0.6 to 0.9 times as long as one for 16 to 40 microseconds, on a
- * Zen 3 0.62 to 0.77 times for 16 to 33. So the limit is four times as high while processors are shared.
+ * Zen 3 0.62 to 0.77 times for 16 to 33, on a Zen 4 0.6 to 0.7 times for 8 to 16. So the limit is eight times as high
+ * while processors are shared.
  * All cores are used for long work only: where one of them runs another thread, all others wait for that part of the
  * product. Ten float products of 128 x 128 x 128 took 87 microseconds on 8 of the 16 cores of a Xeon, and 202 on all;
  * doubles 163 and 227. */
 int pysimd_threads_awake(double ns, double thread_ns, int cores)
 {
-    enum { FEW_CORES = 3, SECOND = 2, SECOND_OF_SHARED = 4 };
+    enum { FEW_CORES = 3, SECOND = 2, SECOND_OF_SHARED = 8 };
     if (ns < (cores > FEW_CORES ? SECOND : 1) * thread_ns) return 1;
     if (cores <= FEW_CORES && ns < SECOND_OF_SHARED * thread_ns && pysimd_processors_are_shared()) return 1;
     const int some = pysimd_threads_for(ns, thread_ns / 4, cores > FEW_CORES ? cores / 2 : cores);

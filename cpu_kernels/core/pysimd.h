@@ -68,6 +68,7 @@ typedef struct {
     int64_t bs_c, rs_c, cs_c; /* cs_c is read by GEMV kernels alone, where n > 1; elsewhere it is 1 */
     int flags;
     pysimd_ahead *ahead; /* of PYSIMD_NEXT */
+    struct pysimd_later *later; /* of pysimd_small_fn (later.h), or NULL */
 } pysimd_call;
 
 /* *to = *from, a field at a time. The compiler copies a struct by vectors, and a vector that covers a field which has
@@ -79,7 +80,7 @@ static inline void pysimd_copy_call(pysimd_call *to, const pysimd_call *from)
     to->a = from->a, to->bs_a = from->bs_a, to->rs_a = from->rs_a, to->cs_a = from->cs_a;
     to->b = from->b, to->bs_b = from->bs_b, to->rs_b = from->rs_b;
     to->c = from->c, to->bs_c = from->bs_c, to->rs_c = from->rs_c, to->cs_c = from->cs_c;
-    to->flags = from->flags, to->ahead = from->ahead;
+    to->flags = from->flags, to->ahead = from->ahead, to->later = from->later;
 }
 
 /* One full tile, C += A B. */
@@ -88,7 +89,8 @@ typedef void pysimd_run_fn(int64_t k, const void *a, int64_t rs_a, int64_t cs_a,
 typedef void pysimd_batch_fn(const pysimd_call *call);
 /* C = A B of a batch of small products straight from the arrays, without panels: k and the strides count the arrays'
  * own values, and element (p, j) of B is at b[p*rs_b + j*cs_b]. The bits are those of the row's kernel. Returns 0,
- * having written nothing, for products that it does not take. A batch of 0 only asks: nothing is read. */
+ * having written nothing, for products that it does not take. A batch of 0 only asks: nothing is read. A value above
+ * one is the tiles of a product, after each of which a share of `later` is prefetched. */
 typedef int pysimd_small_fn(const pysimd_call *call, int64_t cs_b);
 
 typedef enum { OUTER, INNER, GEMV } pysimd_form;

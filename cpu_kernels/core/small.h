@@ -19,6 +19,9 @@ pysimd_small_fn avx512_small_f32_4x4, avx512_small_bf16_4x4, avx512_small_f16_4x
 pysimd_small_fn avx512_small_f32_8x8, avx512_small_bf16_8x8, avx512_small_f16_8x8;
 pysimd_small_fn avx512_small_f32, avx512_small_bf16, avx512_small_f16;
 
+/* by pairs of k */
+pysimd_small_fn avx512bf16_small_bf16;
+
 /* float16 B of up to nr columns, which are widened while they are loaded, and float A */
 pysimd_batch_fn avx512_f16f32_outer_16x16_batch, avx512_f16f32_outer_14x32_batch;
 pysimd_batch_fn avx512_f16f32_outer_8x48_batch, avx512_f16f32_outer_6x64_batch;

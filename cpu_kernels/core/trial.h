@@ -6,9 +6,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* IN_ORDER: products one after the other, which the hardware's prefetch may follow. PREFETCH_L2, PREFETCH_L1: while the
- * next ones are prefetched. ROW_BY_ROW: of GEMV, each row of A by itself. */
-typedef enum { IN_ORDER, PREFETCH_L2, PREFETCH_L1, ROW_BY_ROW, WAYS } way;
+#include "later.h"
 
 /* The ways that are tried; the first is that of a call too short for a trial. */
 typedef struct {

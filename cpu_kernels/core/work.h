@@ -9,34 +9,6 @@
 #include "stage.h"
 #include "trial.h"
 
-/* Memory that is prefetched: up to `end`, `share` bytes at a time. */
-typedef struct {
-    const char *at, *end;
-    int64_t share;
-} stretch;
-
-/* Matrices of later products. */
-typedef struct {
-    stretch a, b, c;
-    way way;
-} later;
-
-/* Inlined, for GCC 12 leaves out a function whose only effect is prefetches. */
-static inline __attribute__((always_inline)) void prefetch(stretch *x, way way)
-{
-    enum { CACHE_LINE = 64 };
-    const char *stop = x->end - x->at < x->share ? x->end : x->at + x->share;
-    if (way == PREFETCH_L1) /* the level is a constant of the instruction */
-        for (; x->at < stop; x->at += CACHE_LINE) __builtin_prefetch(x->at, 0, 3);
-    else
-        for (; x->at < stop; x->at += CACHE_LINE) __builtin_prefetch(x->at, 0, 2);
-}
-
-static inline __attribute__((always_inline)) void prefetch_share(later *x)
-{
-    if (x) prefetch(&x->a, x->way), prefetch(&x->b, x->way), prefetch(&x->c, x->way);
-}
-
 /* A part of a product: `count` products from `first` on, rows [row0, row1) of each. */
 typedef struct {
     const pysimd_kernel *kernel;

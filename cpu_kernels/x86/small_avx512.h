@@ -2,6 +2,7 @@
 #ifndef SMALL_AVX512_H
 #define SMALL_AVX512_H
 
+#include "../core/later.h"
 #include "../core/small.h"
 
 enum { MOST_ROWS = 16, MOST_COLUMNS = 64, MOST_K = 64, FEW_COLUMNS = 8 };

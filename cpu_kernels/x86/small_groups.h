@@ -9,6 +9,7 @@
  *     load(left, p, rs, m)       a row of groups of B: `group` rows of m's columns, rs apart, zeros from `left` on
  *     lanes(full, m, p, q, r, s) four groups from each of four addresses on, m: a mask of their bytes
  *     dot(acc, a, b)             acc plus the products of the group at a and the row of groups b
+ *     dot_part(acc, a, b)        the same of a last group of which A has one element, where PARTIAL_GROUPS is defined
  *     add_to_sum, corrected      what the rows of B add to a sum, and accumulators with it: for offsets of A
  *     in_place(by_rows, k)       whether A is read from the array; else it is staged:
  *     widened(p), part_widened(m, p), staged(v)   16 groups of a row of A; those of a mask; groups that were loaded
@@ -47,10 +48,10 @@ INLINE void K(tile)(const int M, const int by_rows, const int in_panel, const in
     UNROLL for (int i = 0; i < M; i++) acc[i] = odd[i] = sum;
 #define ROW_OF_B                                                                                                       \
     (in_panel ? _mm512_load_si512(b) : K(load)(p, (const K(elem) *)b, rs_b, m))
-#define STEP(to)                                                                                                       \
+#define STEP(to, operation)                                                                                            \
     {                                                                                                                  \
         const __m512i row = ROW_OF_B;                                                                                  \
-        UNROLL for (int i = 0; i < M; i++) to[i] = K(dot)(to[i], ROW_ADDRESS(i), row);                                 \
+        UNROLL for (int i = 0; i < M; i++) to[i] = operation(to[i], ROW_ADDRESS(i), row);                              \
         sum = K(add_to_sum)(sum, row);                                                                                 \
         b += step_b;                                                                                                   \
         UNROLL for (int g = 0; 5 * g < M; g++) base[g] += cs;                                                          \
@@ -58,13 +59,18 @@ INLINE void K(tile)(const int M, const int by_rows, const int in_panel, const in
     int64_t p = s->k;
     if (chains == 2) {
         for (; p > 1; p -= 2) {
-            STEP(acc)
-            STEP(odd)
+            STEP(acc, K(dot))
+            STEP(odd, K(dot))
         }
-        if (p > 0) STEP(acc)
+        if (p > 0) STEP(acc, K(dot))
         UNROLL for (int i = 0; i < M; i++) acc[i] = K(add)(acc[i], odd[i]);
     } else {
-        for (; p > 0; p -= K(group)) STEP(acc)
+#ifdef PARTIAL_GROUPS
+        for (; p >= K(group); p -= K(group)) STEP(acc, K(dot))
+        if (p > 0) STEP(acc, K(dot_part))
+#else
+        for (; p > 0; p -= K(group)) STEP(acc, K(dot))
+#endif
     }
     UNROLL for (int i = 0; i < M; i++) K(store)(c + i * rs_c, m, K(corrected)(acc[i], sum));
 #undef STEP
@@ -215,11 +221,24 @@ INLINE void K(rows)(const int G, const int V, const block *s)
     }
     const char *a = s->a;
     int32_t *c = s->c;
+#ifdef PARTIAL_GROUPS
+    const int part = s->k % K(group) != 0;
+#endif
     for (int64_t r = 0; r < s->rows; r++, a += rs_a, c += rs_c) {
         K(vec) acc[4];
         UNROLL for (int j = 0; j < V; j++) acc[j] = start[j];
+#ifdef PARTIAL_GROUPS
+        UNROLL for (int g = 0; g < G - 1; g++)
+            UNROLL for (int j = 0; j < V; j++) acc[j] = K(dot)(acc[j], a + g * cs_a, b[j][g]);
+        if (part) {
+            UNROLL for (int j = 0; j < V; j++) acc[j] = K(dot_part)(acc[j], a + (G - 1) * cs_a, b[j][G - 1]);
+        } else {
+            UNROLL for (int j = 0; j < V; j++) acc[j] = K(dot)(acc[j], a + (G - 1) * cs_a, b[j][G - 1]);
+        }
+#else
         UNROLL for (int g = 0; g < G; g++)
             UNROLL for (int j = 0; j < V; j++) acc[j] = K(dot)(acc[j], a + g * cs_a, b[j][g]);
+#endif
         UNROLL for (int j = 0; j < V; j++) K(store)(c + 16 * j, j == V - 1 ? m : 0xffff, acc[j]);
     }
 }
@@ -241,6 +260,8 @@ static block_fn *K(rows_of)(int64_t n, int64_t k)
     return n > 16 && k <= 8 * K(group) ? functions[(n - 17) / 16][(k - 1) / K(group)] : NULL;
 }
 #undef TO_5
+#else
+INLINE block_fn *K(rows_of)(int64_t n, int64_t k) { return (void)n, (void)k, NULL; }
 #endif
 
 /* The products, of which `chains` is K(chains) or 1. What is staged is loaded a block later: loads that wait for stores
@@ -249,10 +270,7 @@ NOINLINE void K(multiply)(const pysimd_call *s, int64_t cs_b, int chains)
 {
     const int64_t n = s->n, k = s->k;
     const int a_by_rows = s->cs_a == 1, most = chains == 2 ? 8 : MOST_ROWS;
-    block_fn *rows = NULL;
-#ifdef ROWS_OF_SHORT_K
-    rows = K(rows_of)(n, k);
-#endif
+    block_fn *rows = K(rows_of)(n, k);
     _Alignas(64) __m512i panels[2 * K(PANEL)], staged[2 * K(STAGED)];
     K(products) x = {.s = s, .cs_b = cs_b, .blocks = (s->m + most - 1) / most, .a_by_rows = a_by_rows,
                      .b_by_rows = cs_b == 1, .in_place = K(in_place)(a_by_rows, k), .panels = panels, .staged = staged};
@@ -270,6 +288,7 @@ NOINLINE void K(multiply)(const pysimd_call *s, int64_t cs_b, int chains)
         if (rows) {
             t->n = (int)n;
             rows(t);
+            prefetch_share(s->later);
             continue;
         }
         int32_t *c = t->c;
@@ -277,6 +296,7 @@ NOINLINE void K(multiply)(const pysimd_call *s, int64_t cs_b, int chains)
             t->n = (int)(n - j < 16 ? n - j : 16);
             t->c = c + j;
             K(tiles)[a_by_rows][x.in_panel][t->rows - 1](t);
+            prefetch_share(s->later);
         }
     }
 }
@@ -308,13 +328,14 @@ static int K(small)(const pysimd_call *s, int64_t cs_b)
 {
     if (s->n > MOST_COLUMNS || s->k < 1 || s->k > MOST_K || s->m < 1) return 0;
     if (s->flags & PYSIMD_STREAM || (s->rs_a != 1 && s->cs_a != 1) || (s->rs_b != 1 && cs_b != 1)) return 0;
-    if (s->batch == 0) return 1;
     const int chains = s->n <= 8 ? K(chains) : 1;
-    if (gains_exchanged(s))
-        K(multiply_exchanged)(s, cs_b, chains);
-    else
-        K(multiply)(s, cs_b, chains);
-    return 1;
+    if (gains_exchanged(s)) {
+        if (s->batch) K(multiply_exchanged)(s, cs_b, chains);
+        return 1;
+    }
+    if (s->batch) K(multiply)(s, cs_b, chains);
+    const int64_t most = chains == 2 ? MOST_ROWS / 2 : MOST_ROWS, columns = K(rows_of)(s->n, s->k) ? MOST_COLUMNS : 16;
+    return (int)((s->m + most - 1) / most * ((s->n + columns - 1) / columns));
 }
 #undef K
 #undef KIND

@@ -110,7 +110,7 @@ def test_threads_follow_from_the_work(cpu_limits):
 
 
 def test_a_thread_is_worth_less_work_where_there_are_many():
-    for threads, expected in ((1, 16_000), (3, 16_000), (4, 6_000), (64, 6_000)):
+    for threads, expected in ((1, 8_000), (3, 8_000), (4, 6_000), (64, 6_000)):
         found = dispatch.limits_of(threads)
         assert (found.threads, found.thread_ns) == (threads, expected)
 

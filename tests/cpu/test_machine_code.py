@@ -160,6 +160,7 @@ LOOPS_OF_SMALL = {  # file:function: instructions of its loop
     "small_bytes_avx2.c:i8_8_8": {"vpmaddwd": 4, "vpshufd": 4},
     "small_avx512.c:f32s_8x8_01": {"vfmadd": 32, "vbroadcastsd": 32, "vpermt2pd": 4, "vshuff64x2": 4},
     "small_avx512vnni.c:i8q_tile_16_11": {"vpdpbusd": 17},  # one for the sum of B
+    "small_avx512bf16.c:bf16p_tile_16_11": {"vdpbf16ps": 32},  # a half of an odd K's last step
     "small_bytes_avx512vnni.c:i8_4x4": {"vpdpwssd": 4, "vpmovsxbw": 2},
     "small_avx2.c:f32_4x4_000": {"vfmadd": 8, "vpermilps": 8},
     "small_avx2.c:f32_4x4_010": {"vfmadd": 8, "vpermilps": 8, "vunpck": 4, "vshufps": 4},

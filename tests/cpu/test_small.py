@@ -52,6 +52,29 @@ def test_bytes_of_a_short_k(types, rng):
             assert (out[..., n] == 77).all()
 
 
+PAIRS = "avx512bf16_bf16f32_outer_14x32"
+
+
+@pytest.mark.skipif(not pysimd.kernel(PAIRS).available, reason="this processor does not multiply pairs of bfloat16")
+@pytest.mark.parametrize("of_a", [layouts.contiguous, layouts.transposed])
+def test_pairs_of_bfloat16(of_a, rng):
+    """Tiles, and with a short K all of B in registers, of two to four vectors and up to eight pairs of k. The last
+    value of an odd K is multiplied alone: next to it is the next row's, which is infinite."""
+    rows, ks = few([1, 7, 16, 17, 40, 65], 3), (1, 2, 3, 4, 5, 7, 9, 10, 11, 12, 13, 15, 16, 17, 31, 64)
+    for m, k, n in itertools.product(rows, ks, (1, 9, 16, 17, 32, 33, 48, 49, 64)):
+        plain_a, plain_b = pair(rng, "bf16f32", (3, m, k), (3, k, n))
+        plain_a[:, 1::2] = np.inf
+        zeros = np.zeros((3, m, n), np.float32)
+        right = pysimd.gemm(plain_a, plain_b, zeros, beta=1, kernel=PAIRS)
+        assert np.isfinite(right[:, ::2]).all()
+        for of_b in (layouts.contiguous, layouts.transposed):
+            out = np.full((3, m + 1, n + 1), 77, np.float32)
+            pysimd.matmul(of_a(plain_a), of_b(plain_b), out=out[:, :m, :n], kernel=PAIRS)
+            assert out[:, :m, :n].tobytes() == right.tobytes(), (m, k, n, of_b.__name__)
+            assert (out[:, m:] == 77).all()
+            assert (out[..., n] == 77).all()
+
+
 @pytest.mark.parametrize("types", INTEGERS)
 def test_extreme_integers_do_not_saturate(types):
     """-128 * -128 and 255 * -128 in all terms: pairs of them exceed what is left of 16 bits."""

@@ -15,6 +15,7 @@ SMALL = {
     "small_bytes_avx512vnni.c": "avx512vnni",
     "small_avx512.c": "avx512",
     "small_avx512vnni.c": "avx512vnni",
+    "small_avx512bf16.c": "avx512bf16",
     "columns_avx512.c": "avx512",
     "direct_avx512.c": "avx512",
     "direct_avx512vnni.c": "avx512vnni",

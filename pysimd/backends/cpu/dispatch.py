@@ -22,7 +22,9 @@ class Limits(NamedTuple):
         threads: threads of large work, unless the call says how many.
         thread_ns: nanoseconds of work that are worth each of two threads that are awake, as after a call less than 2
             milliseconds ago; half of what they are worth on up to three cores. Measured on a Zen 3, a virtual machine:
-            two threads took as long as one for 30 microseconds of work, and 1.3 to 1.6 times less for 45. On 16 cores
+            two threads took as long as one for 30 microseconds of work, and 1.3 to 1.6 times less for 45. On a Zen 4
+            calls of 8 to 16 microseconds took 0.6 to 0.7 times as long on two, of 44 calls of 3 to 20 none more than 1.09
+            times; with 5 microseconds some did, such as 10 products of 200 x 200 float16 and a vector. On 16 cores
             of a Xeon, of 400 single products and 400 batches those of 20 to 40 microseconds took 0.8 times as long with
             6 microseconds, where half of the cores share the work, as with 16, those of 40 to 100 0.55 to 0.7 times,
             of 10 to 20 0.95, of less 1.0 (with 4 microseconds 0.8, 0.5 to 0.7, 0.9 and up to 1.2).
@@ -43,7 +45,7 @@ class Limits(NamedTuple):
     """
 
     threads: int
-    thread_ns: float = 16_000
+    thread_ns: float = 8_000
     wake_ns: float = 100_000
     given_ns: float = 4_000
     gil_ns: float = 20_000
