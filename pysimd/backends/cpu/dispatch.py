@@ -23,8 +23,8 @@ class Limits(NamedTuple):
         thread_ns: nanoseconds of work that are worth each of two threads that are awake, as after a call less than 2
             milliseconds ago; half of what they are worth on up to three cores. Measured on a Zen 3, a virtual machine:
             two threads took as long as one for 30 microseconds of work, and 1.3 to 1.6 times less for 45. On a Zen 4
-            calls of 8 to 16 microseconds took 0.6 to 0.7 times as long on two, of 44 calls of 3 to 20 none more than 1.09
-            times; with 5 microseconds some did, such as 10 products of 200 x 200 float16 and a vector. On 16 cores
+            calls of 8 to 16 microseconds took 0.6 to 0.7 times as long on two, and none of 44 calls of 3 to 20 more
+            than 1.09 times; with 5 microseconds some did, as 10 products of 200 x 200 float16 and a vector. On 16 cores
             of a Xeon, of 400 single products and 400 batches those of 20 to 40 microseconds took 0.8 times as long with
             6 microseconds, where half of the cores share the work, as with 16, those of 40 to 100 0.55 to 0.7 times,
             of 10 to 20 0.95, of less 1.0 (with 4 microseconds 0.8, 0.5 to 0.7, 0.9 and up to 1.2).
