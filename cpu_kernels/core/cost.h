@@ -13,7 +13,7 @@ double pysimd_estimate_ns(const pysimd_kernel *kernel, double macs, double bytes
 int pysimd_threads_for(double ns, double thread_ns, int most);
 
 /* Threads for `ns` nanoseconds of work where they are awake: one for less than two `thread_ns` (on up to three cores one
- * of them, or four where they are shared with threads that spin); half of the cores for a fourth of that each, and all
+ * of them, or eight where they are shared with threads that spin); half of the cores for a fourth of that each, and all
  * of them for eight times that each. */
 int pysimd_threads_awake(double ns, double thread_ns, int cores);
 

@@ -534,7 +534,7 @@ def shared():
 
 @pytest.mark.parametrize("cores", [2, 3, 4, 16])
 def test_few_cores_that_are_shared_take_a_second_thread_late(cores, cpu_limits, shared):
-    """Up to three for one ``thread_ns`` of work, for four while they are shared; more of them for two."""
+    """Up to three for one ``thread_ns`` of work, for eight while they are shared; more of them for two."""
     kernel = pysimd.kernel("generic_f32_outer_4x4")
 
     def threads(thread_ns, cores=cores):
@@ -549,8 +549,8 @@ def test_few_cores_that_are_shared_take_a_second_thread_late(cores, cpu_limits, 
     shared(True)
     assert threads(estimate / 1.8) == 1
     assert (threads(estimate / 2.2) > 1) == (cores > 3)
-    assert (threads(estimate / 3.6) > 1) == (cores > 3)
-    assert threads(estimate / 4.4) > 1
+    assert (threads(estimate / 7.2) > 1) == (cores > 3)
+    assert threads(estimate / 8.8) > 1
     shared(False)
     assert threads(estimate / 0.9) == 1
     assert (threads(estimate / 1.1) > 1) == (threads(estimate / 1.8) > 1) == (cores <= 3)
