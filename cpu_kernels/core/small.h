@@ -19,7 +19,7 @@ pysimd_small_fn avx512_small_f32_4x4, avx512_small_bf16_4x4, avx512_small_f16_4x
 pysimd_small_fn avx512_small_f32_8x8, avx512_small_bf16_8x8, avx512_small_f16_8x8;
 pysimd_small_fn avx512_small_f32, avx512_small_bf16, avx512_small_f16;
 
-/* by pairs of k */
+/* up to 64 columns and K up to 64, in any layout; with an even K up to 4,096 elements of C */
 pysimd_small_fn avx512bf16_small_bf16;
 
 /* float16 B of up to nr columns, which are widened while they are loaded, and float A */

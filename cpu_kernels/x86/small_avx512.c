@@ -13,14 +13,9 @@
 #include "small_avx512.h"
 
 #define FLOATS(NAME, ELEM)                                                                                             \
+    FLOAT_SUMS(NAME)                                                                                                   \
     typedef ELEM NAME##_elem;                                                                                          \
-    typedef __m512 NAME##_vec;                                                                                         \
     enum { NAME##_group = 1, NAME##_chains = 2 };                                                                      \
-    INLINE __m512 NAME##_zero(void) { return _mm512_setzero_ps(); }                                                    \
-    INLINE __m512 NAME##_add(__m512 a, __m512 b) { return _mm512_add_ps(a, b); }                                       \
-    INLINE __m512 NAME##_add_to_sum(__m512 sum, __m512i b) { return (void)b, sum; }                                    \
-    INLINE __m512 NAME##_corrected(__m512 v, __m512 sum) { return (void)sum, v; }                                      \
-    INLINE __m512i NAME##_staged(__m512i v) { return v; }                                                              \
     INLINE __m512 NAME##_dot(__m512 acc, const void *a, __m512i b)                                                     \
     {                                                                                                                  \
         return _mm512_fmadd_ps(_mm512_set1_ps(get_f32(a)), _mm512_castsi512_ps(b), acc);                               \

@@ -25,6 +25,15 @@ INLINE __m128i bytes(const int full, __mmask16 m, const void *p)
     return full ? _mm_loadu_si128(p) : _mm_maskz_loadu_epi8(m, p);
 }
 
+/* What kinds of small_groups.h with sums of float share; they have no offset of A. */
+#define FLOAT_SUMS(NAME)                                                                                               \
+    typedef __m512 NAME##_vec;                                                                                         \
+    INLINE __m512 NAME##_zero(void) { return _mm512_setzero_ps(); }                                                    \
+    INLINE __m512 NAME##_add(__m512 a, __m512 b) { return _mm512_add_ps(a, b); }                                       \
+    INLINE __m512 NAME##_add_to_sum(__m512 sum, __m512i b) { return (void)b, sum; }                                    \
+    INLINE __m512 NAME##_corrected(__m512 v, __m512 sum) { return (void)sum, v; }                                      \
+    INLINE __m512i NAME##_staged(__m512i v) { return v; }
+
 /* Four lanes of 128 bits. */
 INLINE __m512i lanes_of_bytes(const int full, __mmask16 m, const void *p, const void *q, const void *r, const void *s)
 {

@@ -8,14 +8,9 @@
 #define ROWS_OF_SHORT_K
 #define PARTIAL_GROUPS
 
+FLOAT_SUMS(bf16p)
 typedef uint16_t bf16p_elem;
-typedef __m512 bf16p_vec;
 enum { bf16p_group = 2, bf16p_chains = 1 };
-INLINE __m512 bf16p_zero(void) { return _mm512_setzero_ps(); }
-INLINE __m512 bf16p_add(__m512 a, __m512 b) { return _mm512_add_ps(a, b); }
-INLINE __m512 bf16p_add_to_sum(__m512 sum, __m512i b) { return (void)b, sum; }
-INLINE __m512 bf16p_corrected(__m512 v, __m512 sum) { return (void)sum, v; }
-INLINE __m512i bf16p_staged(__m512i v) { return v; }
 INLINE int bf16p_in_place(int a_by_rows, int64_t k) { return (void)k, a_by_rows; }
 
 /* Two rows of up to 16 values, interleaved. */

@@ -153,6 +153,19 @@ def test_small_products_execute_what_their_target_has(file, target):
         assert machine_code.features(name) <= allowed(kernel), name
 
 
+@needs_symbols
+@pytest.mark.parametrize(
+    "kind", ["avx512.c:f32s", "avx512.c:bf16s", "avx512.c:f16s", "avx512vnni.c:i8q", "avx512bf16.c:bf16p"]
+)
+def test_small_products_prefetch_the_next_ones(kind):
+    """Into L2 or L1, between the tiles of K(multiply) in small_groups.h; nothing else in it prefetches."""
+    functions = [name for name in machine_code.functions() if re.match(rf"small_{kind}_multiply(\.|$)", name)]
+    assert functions
+    for name in functions:
+        found = {x86.mnemonic(i) for i in machine_code.instructions(name)}
+        assert {"PREFETCHT0", "PREFETCHT1"} & found, name
+
+
 COMPILER = re.search(rb"GCC: \([^)]*\) ([\d.]+)", Path(_cpu.__file__).read_bytes())
 LOOPS_OF_SMALL = {  # file:function: instructions of its loop
     "small_bytes_avx2.c:i8_4x4": {"vpmaddwd": 4, "vpaddd": 2, "vpmovsxbw": 2},
