@@ -48,8 +48,8 @@ INLINE __m512i bf16p_part_widened(uint64_t m, const uint16_t *p)
 
 /* Batches of 200 up to 64 x 64 x 64 in any layout, in cache, took 0.78 times as long as with panels in the mean of 87,
  * with an odd K 0.45 to 0.85 times, 48 x 48 x 48 and 64 x 64 x 64 0.95 to 1.1; from L3 and memory, where the next ones
- * are prefetched between tiles, 0.76 times in the mean of 60 (0.4 to 1.1, without that prefetch 0.84 and up to 1.7). More
- * elements of C took 0.9 to 1.02 times as long in cache, 128 x 32 x 32 1.0 to 1.4 times from L3 (Zen 4). */
+ * are prefetched between tiles, 0.76 times in the mean of 60 (0.4 to 1.4, 128 x 32 x 32; without that prefetch 0.84 and
+ * up to 1.9). More elements of C took 0.9 to 1.02 times as long in cache (Zen 4). */
 int avx512bf16_small_bf16(const pysimd_call *s, int64_t cs_b)
 {
     enum { MOST = 64 * 64 };
