@@ -12,9 +12,9 @@ from cffi import FFI
 
 HERE = "cpu_kernels"
 DISPATCHER = (
-    *("registry", "features", "caches", "pack", "widen", "narrow", "stage", "threads", "gemm", "strips", "direct"),
-    *("driver", "beyond", "batch", "scale", "placement", "measure", "cost", "api", "door", "request", "tensors"),
-    "ladder",
+    *("registry", "few", "features", "caches", "pack", "widen", "narrow", "stage", "threads", "gemm", "strips"),
+    *("direct", "driver", "beyond", "batch", "scale", "placement", "measure", "cost", "api", "door", "request"),
+    *("tensors", "ladder"),
 )
 RUNGS = re.findall(r"^LOOPS\((\w+)", Path(HERE, "ladder.inc").read_text(), re.MULTILINE)
 SOURCES = [*(f"{HERE}/core/{name}.c" for name in DISPATCHER), *(f"{HERE}/ladder/{name}.c" for name in RUNGS)]

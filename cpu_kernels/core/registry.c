@@ -10,6 +10,7 @@
 
 #include "blocks.h"
 #include "caches.h"
+#include "few.h"
 #include "small.h"
 #include "split.h"
 
@@ -156,6 +157,7 @@ void pysimd_start(int highest_target)
         for (int n = 0; n < CHOICES; n++)
             for (kind_of_choice kind = 0; kind < KINDS_OF_CHOICE; kind++)
                 choices[types][n].of[kind] = preferred(types, n, kind);
+    pysimd_start_few(halves);
 }
 
 static const pysimd_kernel *chosen(int types, int64_t n, kind_of_choice kind)
@@ -386,6 +388,18 @@ static const pysimd_kernel *of_two_columns(const pysimd_kernel *gemv, int64_t m,
     return a == PYSIMD_BY_COLUMNS && types == I8I32 && m >= FEW_ROWS ? of_columns(types, 2) : gemv;
 }
 
+/* The kernel with tile registers of three to eight columns, an A by rows and K a multiple of four; or NULL. Products of
+ * 2,048 to 4,095 multiply-adds took 0.6 to 1.05 times as long by it in the means of n, of 4,096 and more int8 0.4 to
+ * 0.6, uint8 0.5 to 0.85 (Xeon with AMX, batches of 8 to 60). */
+static const pysimd_kernel *of_few_columns_of_bytes(int types, int64_t m, int64_t n, int64_t k, pysimd_order a,
+                                                    pysimd_order b)
+{
+    enum { LEAST_K = 8, LEAST_MACS = 2 << 10 };
+    if (!pysimd_is_of_few(m, n, k) || n < 3 || n >= m || a != PYSIMD_BY_ROWS || b == PYSIMD_BY_NEITHER) return NULL;
+    if (k % 4 || k < LEAST_K || m * n * k < LEAST_MACS) return NULL;
+    return atomic_load_explicit(&ordered_choices[types].tiles, memory_order_acquire);
+}
+
 /* With one B, whose panels are made once, products that fill two fifths of their tile registers: 1,000 batches of 100
  * took 0.81 times as long as with AVX-512 in the mean, uint8 0.87 times, of 8 and 10 0.92 and 0.98 times; where they
  * fill a fifth, up to 2.4 times. Of batches with a B each, 6,000 took 0.85 to 1.15 times as long (Xeon with AMX). */
@@ -395,6 +409,8 @@ const pysimd_kernel *pysimd_of_batch(const pysimd_kernel *kernel, int64_t m, int
     enum { LEAST_MACS = 2 << 10 };
     const double macs = (double)m * (double)n * (double)k;
     if (pysimd_element_sizes[kernel->types].a != 1) return kernel;
+    const pysimd_kernel *registers = of_few_columns_of_bytes((int)kernel->types, m, n, k, a, b);
+    if (registers) return registers;
     if (kernel->form == GEMV) return n == 2 && m > n && b == PYSIMD_BY_ROWS ? of_two_columns(kernel, m, k, a) : kernel;
     const pysimd_kernel *tiles = atomic_load_explicit(&ordered_choices[kernel->types].tiles, memory_order_acquire);
     if (!tiles || kernel->form != OUTER || !one_b || a != PYSIMD_BY_ROWS || macs < LEAST_MACS) return kernel;
@@ -807,10 +823,29 @@ static const pysimd_kernel *of_one_row_of_tiles(int types, int64_t m, int64_t n,
     return types == F64 ? (m > FEW_OF_DOUBLE ? two : NULL) : m > FEW_OF_FLOAT && n > COLUMNS_OF_THREE ? two : NULL;
 }
 
+/* The kernel with tile registers where pysimd_choose takes it for operands in this order, or where it has few columns
+ * of bfloat16, an A by rows and a short, even K: 3 to 8 columns of 4,096 multiply-adds and more took 0.4 to 0.6 times as
+ * long in the means of K (Xeon with AMX, batches of 8 to 60); or NULL. */
+static const pysimd_kernel *of_tiles_of_few(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
+{
+    enum { LEAST_MACS = 2 << 10, SOME_MACS = 4 << 10, LEAST_K = 4, SHORT_K = 12 };
+    const pysimd_kernel *tiles = atomic_load_explicit(&ordered_choices[types].tiles, memory_order_acquire);
+    if (!tiles || tiles->panel == SPLIT || !pysimd_is_of_few(m, n, k) || m * n * k < LEAST_MACS) return NULL;
+    const int of_few_columns = n >= 3 && n < m && a == PYSIMD_BY_ROWS && b != PYSIMD_BY_NEITHER;
+    const int of_short_k = k % 2 == 0 && k >= LEAST_K && k < SHORT_K && m * n * k >= SOME_MACS;
+    if (types == BF16F32 && of_few_columns && of_short_k) return tiles;
+    const pysimd_kernel *kernel = pysimd_choose(types, m, n, k);
+    if (!kernel || !kernel->k_tile) return NULL;
+    kernel = pysimd_of_order(kernel, m, n, k, a, b);
+    return kernel && kernel->k_tile ? kernel : NULL;
+}
+
 const pysimd_kernel *pysimd_choose_ordered(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
 {
     const int few_columns = pysimd_is_skinny(m, n, k) && n < m, few_rows = pysimd_is_skinny(m, n, k) && m < n;
     const pysimd_kernel *kernel = of_tiles_in_order(types, m, n, k, a, b);
+    if (!kernel) kernel = of_tiles_of_few(types, m, n, k, a, b);
+    if (!kernel) kernel = pysimd_of_few(types, m, n, k, a, b);
     if (!kernel) kernel = of_direct_columns(types, m, n, k, a);
     if (!kernel && few_columns) kernel = of_few_columns(types, m, n, k, a, b);
     if (!kernel && few_rows) kernel = of_few_rows(types, m, n, k, a, b);

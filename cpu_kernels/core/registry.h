@@ -153,10 +153,18 @@ static inline int pysimd_is_of_direct_columns(int64_t m, int64_t n, int64_t k)
  * and two times L2 it took 0.8 to 1.2 times as long. */
 int pysimd_is_in_part_of_l2(int64_t m, int64_t n, int64_t k);
 
-/* Whether the order of operands can matter: no small product is looked at any further. */
+/* Whether few.inc may have a row for a product. */
+static inline int pysimd_is_of_few(int64_t m, int64_t n, int64_t k)
+{
+    enum { MOST_FEW = 8, MOST = 256, MOST_K = 64 };
+    const int64_t few = m < n ? m : n, many = m < n ? n : m;
+    return few > 1 && few <= MOST_FEW && many <= MOST && k > 1 && k <= MOST_K;
+}
+
+/* Whether the order of operands can matter: no other small product is looked at any further. */
 static inline int pysimd_looks_at_order(int64_t m, int64_t n, int64_t k)
 {
-    return pysimd_is_long(m, n, k) || pysimd_is_skinny(m, n, k) || pysimd_is_of_vectors(m, n, k) ||
+    return pysimd_is_of_few(m, n, k) || pysimd_is_long(m, n, k) || pysimd_is_skinny(m, n, k) || pysimd_is_of_vectors(m, n, k) ||
            pysimd_is_of_long_k(m, n, k);
 }
 

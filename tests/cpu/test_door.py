@@ -81,7 +81,7 @@ def test_gemm_with_factors(trans_a, trans_b, alpha, beta, where, rng):
     a, b, c = small(rng, 3, 5, 7), small(rng, 3, 7, 6), small(rng, 3, 5, 6)
     x = a.swapaxes(-1, -2).copy() if trans_a else a
     y = b.swapaxes(-1, -2).copy() if trans_b else b
-    product = pysimd.matmul(a, b)
+    product = pysimd.matmul(x.swapaxes(-1, -2) if trans_a else x, y.swapaxes(-1, -2) if trans_b else y)
     expected = (product + c) if (alpha, beta) == (1, 1) else F32(alpha) * product
     expected = expected + F32(beta) * c if beta and (alpha, beta) != (1, 1) else expected
     given = c.copy()

