@@ -1,27 +1,26 @@
-"""Products with two to eight rows or columns: the time of each kernel, and the rows of cpu_kernels/few.inc.
+"""Products with up to eight rows or columns: the time of each kernel, and the rows of cpu_kernels/few.inc.
 
-``measure`` times batches in cache, on one thread, by the kernel that matmul takes and by each that can run here. The
-sizes are random, one in each cell of a grid: FEW by MANY by K for each types, orders of A and B, and side. It appends
-a line of JSON a product: types, orders, m, k, n, nanoseconds, and those of each kernel.
+It times batches in cache, on one thread, by the kernel that matmul takes and by each that can run here. The sizes are
+random, one in each cell of a grid: FEW by MANY by K for each types, orders of A and B, and side. A product is recorded
+as types, orders, m, k, n, nanoseconds, and those of each kernel.
 
-``rows`` reads such files of two processors, one that executes AVX-512 in halves and one that does not, and prints rows
-for few.inc: ranges of sizes in which a kernel takes at most MEAN as long as what was taken, and few sizes are slower
-(SLOWER). Of one types, orders and side the ranges are found one after the other, each the one that saves most.
+``--rows`` reads the records of two processors, one that executes AVX-512 in halves and one that does not, and prints
+rows for few.inc: ranges of sizes in which a kernel takes at most MEAN as long as what was taken, and few sizes are
+slower (SLOWER). Of one types, orders and side the ranges are found one after the other, each the one that saves most.
 
 To find the rows anew, empty few.inc first, build, and measure on both:
 
-``taskset -c 1 python benchmarks/few_cpu.py measure --out halves.jsonl``
-``python benchmarks/few_cpu.py rows --halves halves.jsonl --whole whole.jsonl``
+``taskset -c 1 python benchmarks/few_cpu.py --out halves.json``
+``python benchmarks/few_cpu.py --rows halves.json whole.json``
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, product
 from pathlib import Path
 from time import perf_counter
@@ -40,9 +39,10 @@ ORDERS = {"r": "ROWS", "c": "COLUMNS"}
 SIDES = ("COLUMNS", "ROWS")  # which are few
 
 # The last size of each cell; the first is one more than the last of the cell before.
-FEW = (2, 3, 4, 5, 6, 7, 8)
+FEW = (1, 2, 3, 4, 5, 6, 7, 8)
 MANY = (2, 3, 4, 5, 7, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 160, 256)
-K = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+K = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256)
+MOST_K = 64  # of more than one row or column
 GRID = (len(FEW), len(MANY), len(K))
 
 LEAST_BATCH, MOST_BATCH, CACHE = 8, 60, 300 << 10
@@ -51,20 +51,20 @@ MEAN = 0.95
 SLOWER = {"HALVES": ((1.10, 0.05), (1.25, 0.008)), "WHOLE": ((1.17, 0.05), (1.43, 0.008))}
 """Ratios that at most such a part of the sizes in a range may exceed. Wider for the second, whose times were taken on a
 machine that others shared."""
-LEAST_SAVED, ONE_PROCESSOR, MOST_RANGES = 14.0, 3.0, 7
-"""Least sum of logarithms of ratios of a range, what one is worth less that counts on one of the processors alone, and
-the most ranges of one types, orders and side."""
+LEAST_SAVED, LEAST_SAVED_OF_ONE, ONE_PROCESSOR, MOST_RANGES = 14.0, 5.0, 3.0, 7
+"""Least sum of logarithms of ratios of a range, that of one row or column, of which there are fewer sizes, what a range
+is worth less that counts on one of the processors alone, and the most ranges of one types, orders and side."""
 
 # --- measuring ---
 
 
 def nanoseconds(call: Callable[[], object], seconds: float) -> float:
     call()
-    best, end = math.inf, perf_counter() + seconds
-    while perf_counter() < end:
-        start = perf_counter()
+    best, start, end = math.inf, perf_counter(), perf_counter() + seconds
+    while start < end or best == math.inf:
         call()
-        best = min(best, perf_counter() - start)
+        now = perf_counter()
+        best, start = min(best, now - start), now
     return best * 1e9
 
 
@@ -78,10 +78,12 @@ def size_in(cells: tuple[int, ...], i: int, rng: np.random.Generator) -> int:
     return int(rng.integers(cells[i - 1] + 1 if i else 2, cells[i] + 1))
 
 
-def sizes(rng: np.random.Generator) -> Iterator[tuple[int, int, int]]:
+def sizes(orders: tuple[str, ...], rng: np.random.Generator) -> Iterator[tuple[int, int, int]]:
+    """Of one row or column, which has no order, those with operands of the same order."""
     for few, i, j, side in product(FEW, range(len(MANY)), range(len(K)), SIDES):
         many, k = size_in(MANY, i, rng), size_in(K, j, rng)
-        if many > few or (many == few and side == "COLUMNS"):
+        counts = len(set(orders)) == 1 if few == 1 else k <= MOST_K
+        if counts and (many > few or (many == few and side == "COLUMNS")):
             yield (many, k, few) if side == "COLUMNS" else (few, k, many)
 
 
@@ -102,13 +104,13 @@ def measured(types: str, orders: str, m: int, k: int, n: int, seconds: float, rn
     return [types, orders, m, k, n, min(taken, time_of(None)), times]
 
 
-def measure(arguments: argparse.Namespace) -> None:
-    with arguments.out.open("a") as out:
-        for pass_, types, orders in product(range(arguments.passes), arguments.types, product(ORDERS, ORDERS)):
-            record.progress(f"pass {pass_ + 1} of {arguments.passes}: {types}, A and B by {', '.join(orders)}")
-            rng = np.random.default_rng([pass_, TYPES.index(types), *map(ord, orders)])
-            for m, k, n in sizes(rng):
-                out.write(json.dumps(measured(types, "".join(orders), m, k, n, arguments.seconds, rng)) + "\n")
+def measure(types: Sequence[str], passes: int, seconds: float) -> list[list]:
+    found = []
+    for i, name, orders in product(range(passes), types, product(ORDERS, ORDERS)):
+        record.progress(f"pass {i + 1} of {passes}: {name}, A and B by {' and '.join(orders)}")
+        rng = np.random.default_rng([i, TYPES.index(name), *map(ord, orders)])
+        found += [measured(name, "".join(orders), m, k, n, seconds, rng) for m, k, n in sizes(orders, rng)]
+    return found
 
 
 # --- ranges ---
@@ -118,6 +120,7 @@ class Key(NamedTuple):
     types: str
     orders: str
     side: str
+    of_one: bool  # one row or column
 
 
 class Product(NamedTuple):
@@ -127,7 +130,7 @@ class Product(NamedTuple):
 
 
 def cell_of(m: int, k: int, n: int) -> tuple[int, int, int]:
-    return FEW.index(min(m, n)), bisect_left(MANY, max(m, n)), bisect_left(K, k)
+    return bisect_left(FEW, min(m, n)), bisect_left(MANY, max(m, n)), bisect_left(K, k)
 
 
 def is_of_tile_registers(types: str, orders: str, m: int, k: int, n: int, taken: float, times: dict) -> bool:
@@ -143,10 +146,9 @@ def is_of_tile_registers(types: str, orders: str, m: int, k: int, n: int, taken:
 
 def products(path: Path) -> dict[Key, list[Product]]:
     found: dict[Key, list[Product]] = defaultdict(list)
-    for line in path.read_text().splitlines():
-        types, orders, m, k, n, taken, times = json.loads(line)
+    for types, orders, m, k, n, taken, times in json.loads(path.read_text())["rows"]:
         if not is_of_tile_registers(types, orders, m, k, n, taken, times):
-            key = Key(types, orders, "ROWS" if m < n else "COLUMNS")
+            key = Key(types, orders, "ROWS" if m < n else "COLUMNS", min(m, n) == 1)
             found[key].append(Product(cell_of(m, k, n), taken, times))
     return found
 
@@ -192,32 +194,36 @@ class Gains:
         return f"{math.exp(-(self.logs[name] * (self.counts > 0))[cells].sum() / count):.2f}" if count else "-"
 
 
-def best_range(gains: dict[str, Gains], kernels: list[str]) -> tuple[str, str, np.ndarray] | None:
+OF_ONE = (RANGES[:, 0] == 0) & (RANGES[:, 1] == 1)
+OF_MORE = (RANGES[:, 0] > 0) & (RANGES[:, 5] <= K.index(MOST_K) + 1)
+
+
+def best_range(gains: dict[str, Gains], kernels: list[str], of_one: bool) -> tuple[str, str, np.ndarray] | None:
     """Where a range counts (ANY, HALVES or WHOLE), its kernel, and its cells."""
-    most, found = LEAST_SAVED, None
+    most, found = (LEAST_SAVED_OF_ONE if of_one else LEAST_SAVED), None
     for name in kernels:
         each = {where: of.of(name) for where, of in gains.items()}
         for where in ("ANY", *gains):
             some = list(each) if where == "ANY" else [where]
             saved = sum(each[w][0] for w in some) - (0 if where == "ANY" else ONE_PROCESSOR)
-            saved = np.where(np.all([each[w][1] for w in some], axis=0), saved, -1)
+            saved = np.where(np.all([each[w][1] for w in some], axis=0) & (OF_ONE if of_one else OF_MORE), saved, -1)
             if saved.max() > most:
                 most, found = saved.max(), (where, name, RANGES[int(saved.argmax())])
     return found
 
 
 def bounds(cells: tuple[int, ...], first: int, end: int) -> str:
-    return f"{cells[first - 1] + 1 if first else 2}, {cells[end - 1]}"
+    return f"{cells[first - 1] + 1 if first else cells[0]}, {cells[end - 1]}"
 
 
-def rows(arguments: argparse.Namespace) -> None:
-    both = {"HALVES": products(arguments.halves), "WHOLE": products(arguments.whole)}
-    for key in sorted(set().union(*both.values()), key=lambda key: (TYPES.index(key.types), key)):
+def print_rows(halves: Path, whole: Path) -> None:
+    both = {"HALVES": products(halves), "WHOLE": products(whole)}
+    for key in sorted(set().union(*both.values()), key=lambda key: (TYPES.index(key.types), key[1:3], not key.of_one)):
         found = {where: of.get(key, []) for where, of in both.items()}
         kernels = sorted({name for of in found.values() for p in of for name in p.times if not name.startswith("amx")})
         gains = {where: Gains(of, SLOWER[where], kernels) for where, of in found.items()}
         for _ in range(MOST_RANGES):
-            best = best_range(gains, kernels)
+            best = best_range(gains, kernels, key.of_one)
             if best is None:
                 break
             where, name, ends = best
@@ -232,20 +238,16 @@ def rows(arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = made.add_subparsers(required=True)
-    measuring = commands.add_parser("measure", help="time all kernels on this processor")
-    measuring.add_argument("--out", type=Path, required=True, metavar="FILE.jsonl", help="lines are appended")
-    measuring.add_argument("--types", nargs="+", choices=TYPES, default=TYPES)
-    measuring.add_argument("--passes", type=int, default=2, help="sizes in each cell of the grid (2)")
-    measuring.add_argument("--seconds", type=float, default=1e-3, help="for each kernel and product (0.001)")
-    measuring.set_defaults(run=measure)
-    finding = commands.add_parser("rows", help="print rows for few.inc")
-    finding.add_argument("--halves", type=Path, required=True, metavar="FILE.jsonl")
-    finding.add_argument("--whole", type=Path, required=True, metavar="FILE.jsonl")
-    finding.set_defaults(run=rows)
-    arguments = made.parse_args()
-    arguments.run(arguments)
+    parser = record.parser(__doc__)
+    parser.add_argument("--types", nargs="+", choices=TYPES, default=TYPES)
+    parser.add_argument("--passes", type=int, default=2, help="sizes in each cell of the grid (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=1e-3, help="for each kernel and product (%(default)s)")
+    parser.add_argument("--rows", nargs=2, type=Path, metavar="FILE.json", help="print rows for few.inc")
+    options = parser.parse_args()
+    if options.rows:
+        print_rows(*options.rows)
+    else:
+        record.write(record.cpu(), options.out, rows=measure(options.types, options.passes, options.seconds))
 
 
 if __name__ == "__main__":

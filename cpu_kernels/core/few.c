@@ -71,6 +71,8 @@ const pysimd_kernel *pysimd_of_few(int types, int64_t m, int64_t n, int64_t k, p
 {
     const side few_are = m < n ? FEW_ARE_ROWS : FEW_ARE_COLUMNS;
     const int64_t few = m < n ? m : n, many = m < n ? n : m;
+    if (few == 1 && m < n) a = b; /* the order of one row, or column, does not matter */
+    if (few == 1 && m > n) b = a;
     if (!pysimd_is_of_few(m, n, k) || a == PYSIMD_BY_NEITHER || b == PYSIMD_BY_NEITHER) return NULL;
     int i = atomic_load_explicit(&first[types][a][b][few_are], memory_order_relaxed);
     for (; i < ROWS && is_of(rows + i, types, (int)a, (int)b, few_are); i++) {

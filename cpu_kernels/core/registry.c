@@ -831,6 +831,7 @@ static const pysimd_kernel *of_tiles_of_few(int types, int64_t m, int64_t n, int
     enum { LEAST_MACS = 2 << 10, SOME_MACS = 4 << 10, LEAST_K = 4, SHORT_K = 12 };
     const pysimd_kernel *tiles = atomic_load_explicit(&ordered_choices[types].tiles, memory_order_acquire);
     if (!tiles || tiles->panel == SPLIT || !pysimd_is_of_few(m, n, k) || m * n * k < LEAST_MACS) return NULL;
+    if (m == 1 || n == 1) return NULL;
     const int of_few_columns = n >= 3 && n < m && a == PYSIMD_BY_ROWS && b != PYSIMD_BY_NEITHER;
     const int of_short_k = k % 2 == 0 && k >= LEAST_K && k < SHORT_K && m * n * k >= SOME_MACS;
     if (types == BF16F32 && of_few_columns && of_short_k) return tiles;

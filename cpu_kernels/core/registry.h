@@ -156,9 +156,9 @@ int pysimd_is_in_part_of_l2(int64_t m, int64_t n, int64_t k);
 /* Whether few.inc may have a row for a product. */
 static inline int pysimd_is_of_few(int64_t m, int64_t n, int64_t k)
 {
-    enum { MOST_FEW = 8, MOST = 256, MOST_K = 64 };
+    enum { MOST_FEW = 8, MOST = 256, MOST_K = 64, MOST_K_OF_ONE = 256 };
     const int64_t few = m < n ? m : n, many = m < n ? n : m;
-    return few > 1 && few <= MOST_FEW && many <= MOST && k > 1 && k <= MOST_K;
+    return few <= MOST_FEW && many > 1 && many <= MOST && k > 1 && k <= (few == 1 ? MOST_K_OF_ONE : MOST_K);
 }
 
 /* Whether the order of operands can matter: no other small product is looked at any further. */

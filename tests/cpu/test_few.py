@@ -1,4 +1,4 @@
-"""The kernels of few.inc: products of two to eight rows or columns. AVX2 alone has no rows: test_orders.py has its
+"""The kernels of few.inc: products of up to eight rows or columns. AVX2 alone has no rows: test_orders.py has its
 choices."""
 
 import itertools
@@ -24,9 +24,11 @@ def test_rows_are_those_of_kernels_and_of_few():
         assert KERNELS[row.kernel].target in ("avx2", "avx512", "avx512vnni", "avx512bf16"), row
         assert row.where in ("ANY", "HALVES", "WHOLE"), row
         assert row.side in ORDERS, row
-        for sizes, last in ((row.few, 8), (row.many, 256), (row.k, 64)):
+        one = row.few == range(1, 2)
+        for sizes, first, last in ((row.few, 1 if one else 2, 8), (row.many, 2, 256), (row.k, 2, 256 if one else 64)):
             assert sizes, row
-            assert (sizes[0] >= 2, sizes[-1] <= last) == (True, True), row
+            assert (sizes[0] >= first, sizes[-1] <= last) == (True, True), row
+        assert row.a == row.b or not one, row
 
 
 def test_rows_of_the_same_products_are_together():
@@ -45,7 +47,7 @@ def corners(row):
     """Sizes at the ends of a row's ranges, and beside them: m, k, n."""
     ends = [{sizes[0] - 1, sizes[0], sizes[-1], sizes[-1] + 1} for sizes in (row.few, row.many, row.k)]
     for few, many, k in itertools.product(*ends):
-        if 1 < few <= many and k > 1:
+        if 1 <= few <= many and many > 1 and k > 1 and (few > 1) == (row.few[0] > 1):
             yield (few, k, many) if row.side == "ROWS" else (many, k, few)
 
 
@@ -71,3 +73,14 @@ def test_operands_by_neither_have_no_row():
     assert row_of(*case, by_rows, ORDERS["COLUMNS"]).kernel == chosen(*case, by_rows, ORDERS["COLUMNS"])
     assert "gemv" in chosen(*case, by_rows, ORDERS["COLUMNS"])
     assert "gemv" not in chosen(*case, by_rows, neither)
+
+
+@needs_avx512
+def test_the_order_of_one_row_or_column_does_not_matter():
+    orders = (*ORDERS.values(), lib.PYSIMD_BY_NEITHER)
+    ones = [row for row in ROWS if row.few == range(1, 2)]
+    assert {row.side for row in ones} == {"ROWS", "COLUMNS"}
+    for row in ones:
+        order, sizes = ORDERS[row.a], next(corners(row))
+        own = {chosen(row.types, *sizes, *((o, order) if row.side == "ROWS" else (order, o))) for o in orders}
+        assert len(own) == 1, row

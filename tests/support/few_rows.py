@@ -26,6 +26,8 @@ class Row(NamedTuple):
 
     def has(self, types: str, m: int, k: int, n: int, a: int, b: int) -> bool:
         few, many, side = (m, n, "ROWS") if m < n else (n, m, "COLUMNS")
+        if few == 1:  # one row, or column, has no order
+            a, b = (b, b) if m < n else (a, a)
         kind = (types, a, b, side) == (self.types, ORDERS[self.a], ORDERS[self.b], self.side)
         return kind and few in self.few and many in self.many and k in self.k
 
