@@ -153,11 +153,11 @@ void pysimd_start(int highest_target)
         if (kernel->nr_vl) kernel->nr = kernel->nr_vl * lanes;
     }
     for (int types = 0; types < TYPES; types++) find_ordered(types);
+    pysimd_start_few(halves);
     for (int types = 0; types < TYPES; types++)
         for (int n = 0; n < CHOICES; n++)
             for (kind_of_choice kind = 0; kind < KINDS_OF_CHOICE; kind++)
                 choices[types][n].of[kind] = preferred(types, n, kind);
-    pysimd_start_few(halves);
 }
 
 static const pysimd_kernel *chosen(int types, int64_t n, kind_of_choice kind)
