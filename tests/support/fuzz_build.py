@@ -13,6 +13,7 @@ from pysimd.cpu_kernels import targets
 SOURCE = Path(__file__).with_name("fuzz_driver.c")
 CORE = (
     "registry",
+    "few",
     "features",
     "caches",
     "pack",
