@@ -20,8 +20,8 @@ typedef struct {
 
 static const few_row rows[] = {
 #define FEW(TYPES_, A, B, FEW_ARE, FEW_FROM, FEW_TO, MANY_FROM, MANY_TO, K_FROM, K_TO, WHERE, KERNEL)                  \
-    {TYPES_, PYSIMD_BY_##A, PYSIMD_BY_##B, FEW_ARE_##FEW_ARE, {FEW_FROM, FEW_TO}, {MANY_FROM, MANY_TO}, {K_FROM, K_TO}, \
-     WHERE, #KERNEL},
+    {TYPES_, PYSIMD_BY_##A, PYSIMD_BY_##B, FEW_ARE_##FEW_ARE, {FEW_FROM, FEW_TO}, {MANY_FROM, MANY_TO},                \
+     {K_FROM, K_TO}, WHERE, #KERNEL},
 #include "../few.inc"
 #undef FEW
 };

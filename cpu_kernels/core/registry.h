@@ -164,8 +164,8 @@ static inline int pysimd_is_of_few(int64_t m, int64_t n, int64_t k)
 /* Whether the order of operands can matter: no other small product is looked at any further. */
 static inline int pysimd_looks_at_order(int64_t m, int64_t n, int64_t k)
 {
-    return pysimd_is_of_few(m, n, k) || pysimd_is_long(m, n, k) || pysimd_is_skinny(m, n, k) || pysimd_is_of_vectors(m, n, k) ||
-           pysimd_is_of_long_k(m, n, k);
+    return pysimd_is_of_few(m, n, k) || pysimd_is_long(m, n, k) || pysimd_is_skinny(m, n, k) ||
+           pysimd_is_of_vectors(m, n, k) || pysimd_is_of_long_k(m, n, k);
 }
 
 /* The same of operands in this order: products of few rows or columns are computed in the order in which the large
