@@ -228,6 +228,8 @@ CHOSEN_WITH_AMX = {
     ("bf16f32", 42, 12, 4, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",  # less than 2,048 multiply-adds
     ("bf16f32", 40, 21, 4, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",  # dot products
     ("bf16f32", 40, 36, 3, ROWS, COLUMNS): "amx_bf16f32_outer_32x32",
+    ("bf16f32", 128, 8, 5, ROWS, ROWS): "amx_bf16f32_outer_32x32",  # a short K
+    ("bf16f32", 128, 4, 8, ROWS, COLUMNS): "amx_bf16f32_outer_32x32",
     ("bf16f32", 37, 36, 3, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",  # less than 4,096
     ("bf16f32", 40, 40, 2, ROWS, COLUMNS): "avx512_bf16f32_gemv_16x1",
     ("bf16f32", 40, 20, 2, ROWS, ROWS): "avx2_bf16f32_gemv_8x1",
@@ -401,6 +403,15 @@ def test_products(case, rng):
     check_factors(pysimd.gemm(x[0], y[0], c, alpha=2, beta=3), types, a[0], b[0], c, 2, 3)
     out = np.full((m, 2 * n), np.nan if found.dtype.kind == "f" else 77, found.dtype)[:, :n]
     assert pysimd.matmul(x[0], y[0], out=out).tobytes() == found[0].tobytes()
+
+
+@pytest.mark.parametrize("types", ["i8i32", "u8i8i32"])
+@pytest.mark.parametrize(("m", "k", "n"), [(40, 8, 8), (64, 12, 3), (33, 64, 5), (256, 16, 7), (9, 60, 8)])
+def test_batches_of_few_columns_of_bytes(types, m, k, n, rng):
+    """Which AMX computes by tile registers."""
+    a, b = pair(rng, types, (20, m, k), (20, k, n))
+    for y in (b, stored(b, COLUMNS), np.broadcast_to(b[0], b.shape)):
+        check(pysimd.matmul(a, y), types, a, y)
 
 
 def stored(x, order):
