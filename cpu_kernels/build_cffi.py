@@ -13,7 +13,20 @@ from cffi import FFI
 HERE = "cpu_kernels"
 DISPATCHER = (
     *("registry", "few", "features", "caches", "pack", "widen", "narrow", "stage", "threads", "gemm", "strips"),
-    *("direct", "driver", "beyond", "batch", "scale", "placement", "measure", "cost", "api", "door", "request"),
+    *(
+        "direct",
+        "driver",
+        "beyond",
+        "batch",
+        "scale",
+        "placement",
+        "measure",
+        "cost",
+        "api",
+        "door",
+        "entry",
+        "request",
+    ),
     *("tensors", "ladder"),
 )
 RUNGS = re.findall(r"^LOOPS\((\w+)", Path(HERE, "ladder.inc").read_text(), re.MULTILINE)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from pysimd import arguments, operands, registry
+from pysimd.backends.cpu.door import entry
 from pysimd.backends.gpu import replay
 from pysimd.errors import DTypeError
 from pysimd.microkernel import Implementation, MicroKernel, Rung
@@ -13,15 +14,6 @@ from pysimd.operands import GemmOptions
 
 _OBJECTS = (MicroKernel, Rung)
 """What ``kernel`` may be but None or a name."""
-
-
-def _not_started(*_arguments):
-    return NotImplemented
-
-
-_cpu_matmul = _cpu_gemm = _not_started
-"""The functions of ``pysimd._door`` after the first product on the CPU: they return NotImplemented for anything but
-plain NumPy arrays that fit."""
 
 
 class ArrayLibrary(Protocol):
@@ -60,6 +52,7 @@ def _library_of(**given) -> ArrayLibrary | None:
     return None if found is None else found[0]
 
 
+@entry
 def matmul(a, b, *, out=None, kernel=None, threads=None):
     """Matrix product with the shapes and broadcasting of ``numpy.matmul``, made for batches of small products.
 
@@ -95,11 +88,6 @@ def matmul(a, b, *, out=None, kernel=None, threads=None):
     >>> pysimd.matmul(np.ones((1000, 4, 4), np.float32), np.ones((4, 4), np.float32)).shape
     (1000, 4, 4)
     """
-    result = _cpu_matmul(a, b, out, kernel, threads)
-    return _matmul(a, b, out, kernel, threads) if result is NotImplemented else result
-
-
-def _matmul(a, b, out, kernel, threads):
     if kernel is not None and not isinstance(kernel, _OBJECTS):
         kernel = registry.kernel(kernel)
     if threads is None:
@@ -113,17 +101,10 @@ def _matmul(a, b, out, kernel, threads):
         if result is not NotImplemented:
             return result
     chosen = _implementation({"a": a, "b": b, "out": out}, kernel)
-    _open_door(chosen)
     return chosen.matmul(a, b, out, kernel, threads)
 
 
-def _open_door(chosen: Implementation) -> None:
-    """After the first product on the CPU calls go to the door at once."""
-    global _cpu_matmul, _cpu_gemm
-    if chosen.name == "cpu" and _cpu_matmul is _not_started:
-        _cpu_matmul, _cpu_gemm = chosen.door.matmul, chosen.door.gemm
-
-
+@entry
 def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out=None, kernel=None, threads=None):
     """``alpha * a @ b + beta * c``, with the broadcasting of ``numpy.matmul``.
 
@@ -161,11 +142,6 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, trans_a=False, trans_b=False, out
     >>> pysimd.gemm(a, a, c, alpha=2, beta=0.5, trans_b=True)[0]
     array([13., 13., 13.], dtype=float32)
     """
-    result = _cpu_gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads)
-    return _gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads) if result is NotImplemented else result
-
-
-def _gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads):
     if kernel is not None and not isinstance(kernel, _OBJECTS):
         kernel = registry.kernel_or_rung(kernel)
     if type(trans_a) is not bool or type(trans_b) is not bool:
@@ -182,7 +158,6 @@ def _gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads):
         if result is not NotImplemented:
             return result
     chosen = _implementation({"a": a, "b": b, "c": c, "out": out}, kernel)
-    _open_door(chosen)
     return chosen.gemm(a, b, c, options, out, kernel, threads)
 
 

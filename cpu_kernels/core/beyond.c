@@ -94,6 +94,8 @@ void pysimd_choose_ways(work *w, int threads)
                             prefetch_or_rows = {4, {PREFETCH_L2, IN_ORDER, PREFETCH_L1, ROW_BY_ROW}},
                             rows = {2, {IN_ORDER, ROW_BY_ROW}};
     const pysimd_product *p = w->product;
+    const double elements = (double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n;
+    if (2 * 8 * (double)w->count * elements <= (double)pysimd_caches().l2) return; /* with all gaps: see matrices_of */
     const int row_by_row = may_read_row_by_row(w, threads);
     if (w->count > 1) {
         const row_of_products x = row_of(p, sizes_in_memory(w->kernel, p), &(pysimd_matrices){NULL, NULL, NULL});

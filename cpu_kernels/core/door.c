@@ -15,6 +15,7 @@
 #include "cost.h"
 #include "direct.h"
 #include "driver.h"
+#include "entry.h"
 #include "gemm.h"
 #include "pack.h"
 #include "request.h"
@@ -37,12 +38,13 @@ static struct { /* backends/cpu/dispatch.py has their values and the reasons */
 
 static PyObject *not_implemented(void) { Py_RETURN_NOTIMPLEMENTED; }
 
-/* The row of a kernel given as its name or as an object; 0 if there is none. None: *kernel is NULL. */
+/* The row of a kernel given as its name or as an object; 0 if there is none, or before `start`. None: *kernel is NULL. */
 static int row_of(PyObject *given, const pysimd_kernel **kernel)
 {
     *kernel = NULL;
+    if (!kernels) return 0;
     if (given == Py_None) return 1;
-    PyObject *row = kernels ? PyDict_GetItemWithError(kernels, given) : NULL;
+    PyObject *row = PyDict_GetItemWithError(kernels, given);
     if (!row) {
         PyErr_Clear(); /* not hashable: not a kernel */
         return 0;
@@ -266,7 +268,8 @@ static int multiply_into(const request *r, plan *p, PyArrayObject *result)
     pysimd_fill_product(p, kernel, flags, limits.stream_bytes);
     p->product.chosen = !r->kernel;
     p->product.alpha = f->alpha, p->product.beta = f->beta;
-    const pysimd_scaling scaling = in_place ? (pysimd_scaling){0} : scaling_of(r, p, kernel, &p->out, &target);
+    pysimd_scaling scaling; /* not set to zero where it is not needed: that takes 0.02 us */
+    if (!in_place) scaling = scaling_of(r, p, kernel, &p->out, &target);
     const double ns = plan_threads(r, p, kernel);
     const int failed = compute(kernel, &p->product, ns, in_place ? NULL : &scaling, result, copied);
     if (product != result) Py_DECREF(product);
@@ -495,6 +498,18 @@ static PyObject *door_call(PyObject *self, PyObject *const *args, Py_ssize_t cou
     return multiply_arrays(&r);
 }
 
+static PyObject *door_matmul_entry(PyObject *self, PyObject *args)
+{
+    (void)self;
+    return pysimd_entry(0, door_matmul, args);
+}
+
+static PyObject *door_gemm_entry(PyObject *self, PyObject *args)
+{
+    (void)self;
+    return pysimd_entry(1, door_gemm, args);
+}
+
 /* --- bound calls --- */
 
 typedef struct {
@@ -692,6 +707,9 @@ static PyMethodDef functions[] = {
     {"matmul", (PyCFunction)(void *)door_matmul, METH_FASTCALL, "matmul(a, b, out, kernel, threads)"},
     {"gemm", (PyCFunction)(void *)door_gemm, METH_FASTCALL,
      "gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads)"},
+    {"matmul_entry", door_matmul_entry, METH_VARARGS,
+     "matmul_entry(function, module, names, defaults, by_position, text)"},
+    {"gemm_entry", door_gemm_entry, METH_VARARGS, "gemm_entry(function, module, names, defaults, by_position, text)"},
     {"call", (PyCFunction)(void *)door_call, METH_FASTCALL, "call(kernel, a, b, c, out)"},
     {"bind", (PyCFunction)(void *)door_bind, METH_FASTCALL, "bind(kernel, a, b, c, operands)"},
     {"threads", door_threads, METH_VARARGS, "threads(kernel, m, n, k, batch)"},

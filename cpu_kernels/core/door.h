@@ -17,6 +17,7 @@
  *                            operands, where both are of these types and no function of `observers` is true;
  *                            plain(a, b) if matmul does not take them. dispatched(...) for all other calls
  *   gemm(a, b, c, alpha, beta, trans_a, trans_b, out, kernel, threads)
+ *   matmul_entry(...), gemm_entry(...)    Python's functions as builtins, which call the two first: entry.h
  *   call(kernel, a, b, c, out)            c + a @ b by one kernel
  *   bind(kernel, a, b, c, operands)       an object whose call does c += a @ b, unchecked; it keeps `operands` alive
  *   threads(kernel, m, n, k, batch)       threads that a product of this size takes by default

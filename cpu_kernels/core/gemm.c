@@ -240,7 +240,7 @@ static int fits_unpacked(const pysimd_kernel *kernel, int64_t m, int64_t n, int6
 int pysimd_gemm_takes(const pysimd_kernel *kernel, int64_t m, int64_t n, int64_t k)
 {
     if (kernel->form == INNER || kernel->form == GEMV || m == 0 || n == 0 || k == 0) return 0;
-    if (k > longest_block(kernel)) return 1;
+    if (k > PYSIMD_SHORTEST_BLOCK && k > longest_block(kernel)) return 1;
     const double macs = (double)m * (double)n * (double)k;
     if (kernel->k_tile && kernel->k_group == 2) return macs >= LARGE / 2; /* 48 to 63: 0.6 of the time (Xeon) */
     return macs >= SMALL && (macs >= LARGE || !fits_unpacked(kernel, m, n, k));

@@ -19,10 +19,17 @@ int pysimd_is_array(PyObject *x)
 int pysimd_is_fractional(PyArrayObject *array)
 {
     const npy_intp size = PyArray_ITEMSIZE(array); /* 0 of some of NumPy's dtypes */
+    npy_intp strides = 0;
+    for (int d = 0; d < PyArray_NDIM(array); d++)
+        if (PyArray_DIM(array, d) > 1) strides |= PyArray_STRIDE(array, d);
+    if (size > 0 && !(size & (size - 1))) return (strides & (size - 1)) != 0; /* no division: three take 0.02 us */
     for (int d = 0; d < PyArray_NDIM(array); d++)
         if (size > 0 && PyArray_STRIDE(array, d) % size && PyArray_DIM(array, d) > 1) return 1;
     return 0;
 }
+
+/* A stride of whole elements of 1, 2, 4 or 8 bytes, in elements: a shift by 0, 1, 2 or 3. */
+static int64_t in_elements(int64_t bytes, int size) { return bytes >> ((size >> 1) - (size >> 3)); }
 
 static int read_operand(operand *x, PyObject *given, shape_kind kind)
 {
@@ -150,9 +157,9 @@ static void merge_batch(plan *p)
     for (int d = 0; d < p->batch_dims; d++) {
         const int64_t n = p->batch[d];
         if (n == 1) continue;
-        const int64_t a = pysimd_batch_stride(p, &p->a, d) / p->a.size;
-        const int64_t b = pysimd_batch_stride(p, &p->b, d) / p->b.size;
-        const int64_t c = pysimd_batch_stride(p, &p->out, d) / p->out.size;
+        const int64_t a = in_elements(pysimd_batch_stride(p, &p->a, d), p->a.size);
+        const int64_t b = in_elements(pysimd_batch_stride(p, &p->b, d), p->b.size);
+        const int64_t c = in_elements(pysimd_batch_stride(p, &p->out, d), p->out.size);
         const int last = q->ndim - 1;
         if (last >= 0 && q->batch_a[last] == n * a && q->batch_b[last] == n * b && q->batch_c[last] == n * c)
             q->shape[last] *= n;
@@ -183,7 +190,7 @@ int pysimd_read_request(const request *r, plan *p)
     p->count = 1;
     for (int d = 0; d < p->batch_dims; d++) {
         elements *= (double)p->batch[d];
-        p->count = p->batch[d] && p->count > INT64_MAX / p->batch[d] ? INT64_MAX : p->count * p->batch[d];
+        if (__builtin_mul_overflow(p->count, p->batch[d], &p->count)) p->count = INT64_MAX;
     }
     return elements < 9e18; /* no array has more */
 }
@@ -263,7 +270,7 @@ pysimd_order pysimd_order_of(const operand *x) { return pysimd_order_by(x->rs, x
 static int64_t distance_of_rows(const plan *p, const operand *x, int d)
 {
     const int64_t step = pysimd_batch_stride(p, x, d);
-    if (step <= 0 || step % x->size) return 0;
+    if (step <= 0 || step & (x->size - 1)) return 0;
     return x->rows == 1 ? step : step == x->rows * x->rs ? x->rs : 0;
 }
 
@@ -292,8 +299,9 @@ void pysimd_merge_rows(plan *p)
         const int d = p->batch_dims - 1;
         const int64_t count = p->batch[d];
         if (count > 1) {
+            if (pysimd_batch_stride(p, &p->b, d)) return;
             const int64_t rs_a = distance_of_rows(p, &p->a, d), rs_c = distance_of_rows(p, &p->out, d);
-            if (!rs_a || !rs_c || pysimd_batch_stride(p, &p->b, d)) return;
+            if (!rs_a || !rs_c) return;
             p->a.rs = rs_a, p->out.rs = rs_c;
             p->a.rows *= count, p->out.rows *= count, p->count /= count;
         }
@@ -339,9 +347,11 @@ void pysimd_fill_product(plan *p, const pysimd_kernel *kernel, int flags, double
 {
     pysimd_product *q = &p->product;
     q->m = p->a.rows, q->n = p->b.cols, q->k = p->a.cols;
-    q->a = p->a.data, q->rs_a = p->a.rs / p->a.size, q->cs_a = q->k == 1 ? 1 : p->a.cs / p->a.size;
-    q->b = p->b.data, q->rs_b = q->k == 1 ? 1 : p->b.rs / p->b.size, q->cs_b = q->n == 1 ? 1 : p->b.cs / p->b.size;
-    q->c = p->out.data, q->rs_c = p->out.rs / p->out.size, q->cs_c = 1;
+    const operand *a = &p->a, *b = &p->b;
+    q->a = a->data, q->rs_a = in_elements(a->rs, a->size), q->cs_a = q->k == 1 ? 1 : in_elements(a->cs, a->size);
+    q->b = b->data, q->rs_b = q->k == 1 ? 1 : in_elements(b->rs, b->size);
+    q->cs_b = q->n == 1 ? 1 : in_elements(b->cs, b->size);
+    q->c = p->out.data, q->rs_c = in_elements(p->out.rs, p->out.size), q->cs_c = 1;
     merge_batch(p);
     q->flags = flags | (flags & PYSIMD_ZERO && can_stream(p, kernel, stream_bytes) ? PYSIMD_STREAM : 0);
     q->chosen = 0;

@@ -59,6 +59,7 @@ NEW_WORDS = ("True", "False", "None", "pass", "break", "continue", "not", "if", 
 
 # The tests nearest to a file: the first pattern that its path matches.
 NEAREST = {
+    "core/entry": ["tests/api/test_entry.py"],
     "core/(door|request)": ["tests/cpu/test_door.py", "tests/api/test_arguments.py"],
     "core/(gemm|split|cost|caches)": ["tests/cpu/test_gemm.py", "tests/cpu/test_large.py"],
     "core/(beyond|trial|work|batch)": ["tests/cpu/test_matmul.py", "tests/cpu/test_gemv.py"],

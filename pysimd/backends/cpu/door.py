@@ -5,8 +5,11 @@ It is in the shared library of ``pysimd._cpu``: both use the same kernels and th
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,18 +18,39 @@ from pysimd.backends.cpu import dispatch, table
 from pysimd.microkernel import MicroKernel
 from pysimd.once import once
 
+Function = TypeVar("Function", bound=Callable)
+
+
+@once
+def _module():
+    loader = ExtensionFileLoader("pysimd._door", _cpu.__file__)
+    module = module_from_spec(spec_from_file_location("pysimd._door", _cpu.__file__, loader=loader))
+    loader.exec_module(module)
+    return module
+
 
 @once
 def door(kernels: tuple[MicroKernel, ...]):
     """The module, initialised with the kernels that can run here, NumPy's types and the limits of this process."""
-    loader = ExtensionFileLoader("pysimd._door", _cpu.__file__)
-    module = module_from_spec(spec_from_file_location("pysimd._door", _cpu.__file__, loader=loader))
-    loader.exec_module(module)
+    module = _module()
     rows = {kernel: i for i, kernel in enumerate(kernels) if kernel.available}
     rows |= {kernel.name: i for kernel, i in rows.items()}
-    module.start(rows, _type_numbers(), np.ma.MaskedArray)
     module.set_limits(*dispatch.limits())
+    module.start(rows, _type_numbers(), np.ma.MaskedArray)  # from now on entries use it
     return module
+
+
+def entry(function: Function) -> Function:
+    """Decorates ``matmul`` or ``gemm``: a builtin function that calls C at once, and ``function`` for what C does not
+    take, and before ``door`` was initialised."""
+    parameters = inspect.signature(function).parameters.values()
+    plain = [p.replace(annotation=p.empty) for p in parameters]
+    text = f"{function.__name__}{inspect.Signature(plain)}\n--\n\n{inspect.getdoc(function)}"
+    names = tuple(p.name for p in plain)
+    defaults = tuple(p.default for p in plain if p.default is not p.empty)
+    by_position = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in plain)
+    make = getattr(_module(), f"{function.__name__}_entry")
+    return make(function, function.__module__, names, defaults, by_position, text)
 
 
 def _type_numbers() -> tuple[tuple[int, int, int, int], ...]:
