@@ -51,8 +51,11 @@ typedef struct {
     pysimd_sizes size; /* of the elements that it reads and writes */
 } tiling;
 
-/* With columns after nr, those that are computed by themselves. */
-static int flag_of_half(const work *w, int64_t n) { return w->more ? 0 : pysimd_flag_of_half(w->kernel, n); }
+/* How the last columns of a tile of n are computed. */
+static int flag_of_last(const work *w, int64_t n)
+{
+    return w->more ? PYSIMD_AFTER : pysimd_flags_of_last(w->kernel, n, w->product->k);
+}
 
 /* One product, whose first elements are at a, b and c, a column of micro-tiles after the other: tiles of the same
  * height are one call. In caches that took 0.97 times as long as a call for each tile, in the order of C's memory; from
@@ -66,7 +69,7 @@ static void columns_of_tiles(const work *w, const tiling *plan, pysimd_call *t, 
     const int64_t cs_c = w->kernel->form == GEMV ? s->cs_c : 1;
     for (int64_t q = 0, j0 = 0; q < columns->count; q++, j0 += t->n) {
         t->n = part_of(columns, q, s->n - j0);
-        t->flags = s->flags | flag_of_half(w, t->n);
+        t->flags = s->flags | flag_of_last(w, t->n);
         t->b = b + j0 * step_b * size.b;
         for (int64_t r = 0, i0 = 0; r < rows->count; r += t->batch, i0 += t->batch * t->m) {
             t->batch = r < rows->higher ? rows->higher : rows->count - r;
@@ -139,7 +142,7 @@ static void tiles(const work *w, const tiling *plan, pysimd_call *s, pysimd_shap
     const pysimd_kernel *kernel = w->kernel;
     if (plan->whole) {
         const int flags = s->flags;
-        s->flags |= pysimd_flags_in_a_row(kernel, before, s, ends) | flag_of_half(w, s->n);
+        s->flags |= pysimd_flags_in_a_row(kernel, before, s, ends) | flag_of_last(w, s->n);
         prefetch_share(w->next);
         plan->compute(s);
         s->flags = flags;
@@ -172,7 +175,7 @@ static void tiles(const work *w, const tiling *plan, pysimd_call *s, pysimd_shap
                 t.b = (const char *)s->b + (i * s->bs_b + y.first * step_b) * size.b;
                 t.c = (char *)s->c + (i * s->bs_c + x.first * s->rs_c + y.first * cs_c) * size.c;
                 const int last = i + t.batch == s->batch && r + 1 == rows->count && q + 1 == columns->count;
-                t.flags = s->flags | pysimd_flags_in_a_row(kernel, before, &t, last && ends) | flag_of_half(w, t.n);
+                t.flags = s->flags | pysimd_flags_in_a_row(kernel, before, &t, last && ends) | flag_of_last(w, t.n);
                 prefetch_share(w->next);
                 plan->compute(&t);
             }

@@ -129,6 +129,19 @@ static int has_registers(const pysimd_kernel *kernel, int64_t m, int64_t vectors
     return rows * vectors + columns * quotient(rows, lanes) <= MOST_ACCUMULATORS;
 }
 
+/* The least K of a transposed A; `given` where no other was measured. Batches of 60 with K from 4 to 15, by ratios of time. Zen 4:
+ * one column of float and float16 after one vector 0.77 to 0.84 in the means, after two and three 0.87 to 0.96, of double
+ * 0.83 to 0.91; two columns after one vector from K = 11 on 0.9 and 0.87, below, and after more or of double, 0.92 to
+ * 1.12. Xeon with AMX: one column of float and float16 after one vector 0.95 with K up to 6, then 0.78 to 0.83; two from
+ * 11 on 0.9; after two and three vectors, and of double, up to 1.44. */
+static int64_t least_k_transposed(int64_t given, int row, int64_t vectors, int64_t columns, int halves)
+{
+    enum { LEAST = 4, LEAST_OF_TWO = 11 };
+    const int narrow_after_one = row < 2 && vectors == 1;
+    if (columns == 1) return halves || narrow_after_one ? LEAST : given;
+    return narrow_after_one ? LEAST_OF_TWO : given;
+}
+
 /* How many columns, one or two, follow whole vectors of 64 bytes, and are computed by themselves: a vector of which one
  * lane is used takes as long as a full one. They are dot products (outer_dots.h). By ratios of 17,000 batches of 10 and
  * 100 products, up to 64 rows, columns and K (Xeon with AMX): with one column more, float took 1.0 to 1.04 times as
@@ -164,7 +177,8 @@ static int columns_after_vectors(const pysimd_kernel **chosen, const pysimd_prod
     if (columns == 0 || columns > 2 || columns == p->n || p->n > PYSIMD_SMALL_COLUMNS + 2) return 0;
     if (kernel->types == F64 && p->n > COLUMNS_OF_DOUBLE) return 0;
     const int row = kernel->types == F64 ? 2 : kernel->panel == WIDE;
-    const int64_t least = !halves ? least_k[row][columns] : transposed ? PYSIMD_AFTER_K : least_k_halves[row][columns];
+    const int64_t given = !halves ? least_k[row][columns] : transposed ? PYSIMD_AFTER_K : least_k_halves[row][columns];
+    const int64_t least = transposed ? least_k_transposed(given, row, p->n / lanes, columns, halves) : given;
     if (p->k < least || p->k > MOST_K || pysimd_has_small(kernel, p)) return 0;
     const pysimd_kernel *before = pysimd_choose((int)kernel->types, p->m, p->n - columns, p->k);
     if (halves && !before->dots) before = pysimd_of_any_columns((int)kernel->types);

@@ -41,12 +41,15 @@ enum { /* pysimd_call.flags */
     PYSIMD_ROW_BY_ROW = 1024, /* of GEMV, cs_a is 1, k > 0: one row of A is read after the other */
     /* Of kernels with .half: n exceeds one vector, or more, by half a vector at most, for which a half is enough. */
     PYSIMD_HALF = 2048,
+    /* Of outer.h, rs_a is 1: one or two columns after whole vectors are computed by themselves, whatever K is. */
+    PYSIMD_AFTER = 4096,
 };
 
 enum { PYSIMD_GEMV_COLUMNS = 4, PYSIMD_SMALL_COLUMNS = 64 };
 
-/* The fewest rows, and the least K, of a tile with adjacent elements down the columns of A (rs_a = 1) that computes one or
- * two columns after its vectors by themselves; then n may be nr + 1 or nr + 2, of kernels that have .dots. */
+/* The fewest rows, and without PYSIMD_AFTER the least K, of a tile with adjacent elements down the columns of A (rs_a = 1)
+ * that computes one or two columns after its vectors by themselves; then n may be nr + 1 or nr + 2, of kernels that have
+ * .dots. */
 enum { PYSIMD_AFTER_ROWS = 4, PYSIMD_AFTER_K = 16 };
 
 /* Rows of memory that a later call reads, and this one prefetches into L2: from `at` on, where a row ends at `end`,
@@ -56,8 +59,8 @@ typedef struct {
     int64_t jump, pitch, rows;
 } pysimd_ahead;
 
-/* `batch` products of one shape, m <= mr and n <= nr (GEMV: any m, n <= PYSIMD_GEMV_COLUMNS; with PYSIMD_DOTS, and from
- * PYSIMD_AFTER_K on, two columns more): edge tiles are the kernel's work, not its caller's. */
+/* `batch` products of one shape, m <= mr and n <= nr (GEMV: any m, n <= PYSIMD_GEMV_COLUMNS; with PYSIMD_DOTS or
+ * PYSIMD_AFTER, and from PYSIMD_AFTER_K on, two columns more): edge tiles are the kernel's work, not its caller's. */
 typedef struct {
     int64_t batch, m, n, k;
     const void *a;

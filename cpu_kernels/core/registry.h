@@ -81,6 +81,7 @@ const pysimd_kernel *pysimd_choose(int types, int64_t m, int64_t n, int64_t k);
 /* PYSIMD_HALF, if the kernel has it, a tile of n columns ends with half a vector or less, and the processor executes
  * AVX-512 in halves; or 0. */
 int pysimd_flag_of_half(const pysimd_kernel *kernel, int64_t n);
+int pysimd_flags_of_last(const pysimd_kernel *kernel, int64_t n, int64_t k); /* and PYSIMD_AFTER where that is faster */
 
 /* Whether products of m rows are computed by .batch_widening_b, where B is the array's. */
 int pysimd_widens_b(const pysimd_kernel *kernel, int64_t m);

@@ -537,7 +537,7 @@ INLINE int computes_columns(const pysimd_call *s)
 {
     const int64_t more = s->n % LANES;
     if (!HAS_ADJACENT_ROWS || s->rs_a != 1 || s->n <= LANES || more == 0) return 0;
-    const int some = s->m >= SOME_ROWS && s->k >= SOME_K;
+    const int some = s->m >= SOME_ROWS && (s->k >= SOME_K || s->flags & PYSIMD_AFTER);
     if (more == 1 && some)
         batch_of_one_column(s);
     else if (more == 2 && some)

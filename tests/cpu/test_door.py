@@ -312,3 +312,17 @@ def test_no_number_of_threads(given, rng):
 def test_numbers_of_threads(given, rng):
     a = small(rng, 40, 40)
     assert CPU.door.matmul(a, a, None, None, given).tobytes() == pysimd.matmul(a, a).tobytes()
+
+
+def test_kept_choices_are_those_of_the_call():
+    """More shapes, types and orders in turn than choices are kept; a choice of another call would have other types."""
+    rng = np.random.default_rng(5)
+    shapes = [tuple(rng.integers(1, 20, 3)) for _ in range(40)]
+    for _ in range(2):
+        for m, k, n in shapes:
+            for types in (np.float32, np.float64, np.int8, np.float16):
+                a, b = rng.integers(-4, 5, (2, m, k)).astype(types), rng.integers(-4, 5, (2, k, n)).astype(types)
+                expected = np.matmul(a.astype(np.float64), b.astype(np.float64))
+                for x in (a, np.asfortranarray(a), a.mT.copy().mT):
+                    for y in (b, b.mT.copy().mT):
+                        assert (pysimd.matmul(x, y) == expected).all()
