@@ -114,7 +114,7 @@ static int threads_worth(double ns, int most)
 /* C copied into the result if there is a C, the multiplication, which takes about `ns`, and the scaling if there is
  * one; without the GIL if it takes longer than gil_ns. Nonzero: there was no memory, or a signal handler has raised an
  * exception. */
-static int compute(const pysimd_kernel *kernel, pysimd_product *product, double ns, const pysimd_scaling *scaling,
+static int compute(const pysimd_kernel *kernel, pysimd_product *product, double ns, pysimd_scaling *scaling,
                    PyArrayObject *result, PyArrayObject *c)
 {
     caller x = {.result = result, .c = c, .releases = ns > limits.gil_ns};
@@ -130,25 +130,25 @@ static int compute(const pysimd_kernel *kernel, pysimd_product *product, double 
     return failed;
 }
 
-/* alpha * product + beta * C in `target`; the two may be the same array. */
-static pysimd_scaling scaling_of(const request *r, const plan *p, const pysimd_kernel *kernel, const operand *product,
-                                 const operand *target)
+/* alpha * product + beta * C in `target`; the two may be the same array. Most of the struct is lengths and strides that
+ * are not used, and it is neither cleared nor copied. */
+static void set_scaling(pysimd_scaling *s, const request *r, const plan *p, const pysimd_kernel *kernel,
+                        const operand *product, const operand *target)
 {
-    const int adds = r->factors.adds, dims = p->batch_dims;
-    pysimd_scaling s = {.types = p->types, .factors = r->factors, .ndim = dims + 2, .product = product->data,
-                        .target = target->data, .c = adds ? p->c.data : NULL};
-    if (pysimd_is_narrow(p)) s.narrow = pysimd_narrowing(kernel), s.widen = pysimd_widening(kernel, 0);
+    const int adds = r->factors.adds, dims = p->batch_dims, narrow = pysimd_is_narrow(p);
+    s->types = p->types, s->factors = r->factors, s->ndim = dims + 2;
+    s->narrow = narrow ? pysimd_narrowing(kernel) : NULL, s->widen = narrow ? pysimd_widening(kernel, 0) : NULL;
+    s->product = product->data, s->target = target->data, s->c = adds ? p->c.data : NULL;
     for (int d = 0; d < dims; d++) {
-        s.shape[d] = p->batch[d];
-        s.product_strides[d] = PyArray_STRIDE(product->array, d);
-        s.target_strides[d] = PyArray_STRIDE(target->array, d);
-        if (adds) s.c_strides[d] = pysimd_batch_stride(p, &p->c, d);
+        s->shape[d] = p->batch[d];
+        s->product_strides[d] = PyArray_STRIDE(product->array, d);
+        s->target_strides[d] = PyArray_STRIDE(target->array, d);
+        s->c_strides[d] = adds ? pysimd_batch_stride(p, &p->c, d) : 0;
     }
-    s.shape[dims] = p->a.rows, s.shape[dims + 1] = p->b.cols;
-    s.product_strides[dims] = product->rs, s.product_strides[dims + 1] = product->cs;
-    s.target_strides[dims] = target->rs, s.target_strides[dims + 1] = target->cs;
-    if (adds) s.c_strides[dims] = p->c.rs, s.c_strides[dims + 1] = p->c.cs;
-    return s;
+    s->shape[dims] = p->a.rows, s->shape[dims + 1] = p->b.cols;
+    s->product_strides[dims] = product->rs, s->product_strides[dims + 1] = product->cs;
+    s->target_strides[dims] = target->rs, s->target_strides[dims + 1] = target->cs;
+    s->c_strides[dims] = adds ? p->c.rs : 0, s->c_strides[dims + 1] = adds ? p->c.cs : 0;
 }
 
 static const pysimd_kernel *choice(int types, int64_t m, int64_t n, int64_t k, pysimd_order a, pysimd_order b)
@@ -287,8 +287,8 @@ static int multiply_into(const request *r, plan *p, PyArrayObject *result)
     pysimd_fill_product(p, kernel, flags, limits.stream_bytes);
     p->product.chosen = !r->kernel;
     p->product.alpha = f->alpha, p->product.beta = f->beta;
-    pysimd_scaling scaling; /* not set to zero where it is not needed: that takes 0.02 us */
-    if (!in_place) scaling = scaling_of(r, p, kernel, &p->out, &target);
+    pysimd_scaling scaling;
+    if (!in_place) set_scaling(&scaling, r, p, kernel, &p->out, &target);
     const double ns = plan_threads(r, p, kernel);
     const int failed = compute(kernel, &p->product, ns, in_place ? NULL : &scaling, result, copied);
     if (product != result) Py_DECREF(product);
@@ -309,7 +309,8 @@ static PyObject *multiply_apart(const request *r, plan *p, npy_intp *shape, int 
     if (!result) return NULL;
     pysimd_result_operand(r, p, result, &p->out);
     const int narrow = pysimd_is_narrow(p);
-    const pysimd_scaling copied = narrow ? (pysimd_scaling){0} : scaling_of(&copy, p, NULL, &p->out, &target);
+    pysimd_scaling copied;
+    if (!narrow) set_scaling(&copied, &copy, p, NULL, &p->out, &target);
     int done = multiply_into(r, p, result);
     if (done && narrow)
         done = !PyArray_CopyInto(target.array, result);

@@ -165,15 +165,17 @@ static const pysimd_kernel *chosen(int types, int64_t n, kind_of_choice kind)
     return atomic_load_explicit(&choices[types][n < CHOICES ? n : CHOICES - 1].of[kind], memory_order_acquire);
 }
 
+/* Of C in a vector of 64 bytes. Called for each column of tiles, without divisions, which took 2 % of 34 x 14 x 41. */
+static int64_t lanes_of(const pysimd_kernel *kernel) { return pysimd_element_sizes[kernel->types].c == 8 ? 8 : 16; }
+
 /* Batches of 60 with 36, 40 and 52 columns of float, and 20 of double, took 0.77 to 0.93 times as long, 26 of double by
  * an A that is not transposed, whose last two columns the tile has by themselves otherwise, 0.89 to 0.91 (Zen 4).
  * Without gain there: 17 to 24 columns of float and 9 to 12 of double by one vector and a half, and not by the three of
  * 32 bytes of .dispatch_halves, 0.95 to 1.27 times; up to half a vector of columns alone 1.0 to 1.1 times. */
 int pysimd_flag_of_half(const pysimd_kernel *kernel, int64_t n)
 {
-    enum { VECTOR = 64 };
     if (!kernel->half || !halves) return 0;
-    const int64_t lanes = VECTOR / pysimd_element_sizes[kernel->types].c, rest = n % lanes;
+    const int64_t lanes = lanes_of(kernel), rest = n & (lanes - 1);
     return n > lanes && rest > 0 && rest <= lanes / 2 ? PYSIMD_HALF : 0;
 }
 
@@ -181,9 +183,9 @@ int pysimd_flag_of_half(const pysimd_kernel *kernel, int64_t n)
  * 15 (batches of 60 float, float16 and double, Zen 4). */
 int pysimd_flags_of_last(const pysimd_kernel *kernel, int64_t n, int64_t k)
 {
-    enum { VECTOR = 64, LEAST_K = 4 };
+    enum { LEAST_K = 4 };
     const int flag = pysimd_flag_of_half(kernel, n);
-    return flag && k >= LEAST_K && n % (VECTOR / pysimd_element_sizes[kernel->types].c) == 1 ? flag | PYSIMD_AFTER : flag;
+    return flag && k >= LEAST_K && (n & (lanes_of(kernel) - 1)) == 1 ? flag | PYSIMD_AFTER : flag;
 }
 
 /* Each row of tiles widens B anew. By ratios of time to a B that is staged: in halves, where the conversions have ports

@@ -154,7 +154,8 @@ static void store_columns(const pysimd_scaling *s)
 {
     const int row = s->ndim - 2, column = s->ndim - 1, size = pysimd_element_sizes[s->types].c;
     const int64_t m = s->shape[row], n = s->shape[column];
-    int64_t index[PYSIMD_MAX_DIMS + 2] = {0};
+    int64_t index[PYSIMD_MAX_DIMS + 2];
+    for (int d = 0; d < row; d++) index[d] = 0;
     const char *product = s->product;
     char *target = s->target;
     for (;;) {
@@ -194,7 +195,8 @@ static void scale_rows(const pysimd_scaling *s)
     const int last = s->ndim - 1;
     const int64_t n = s->shape[last], step = s->product_strides[last], step_c = s->c_strides[last],
                   step_to = s->target_strides[last];
-    int64_t index[PYSIMD_MAX_DIMS + 2] = {0};
+    int64_t index[PYSIMD_MAX_DIMS + 2]; /* clearing all takes as long as a small product */
+    for (int d = 0; d < last; d++) index[d] = 0;
     const char *product = s->product, *c = s->c;
     char *target = s->target;
     for (;;) {
@@ -215,17 +217,16 @@ static void scale_rows(const pysimd_scaling *s)
     }
 }
 
-void pysimd_scale(const pysimd_scaling *given)
+void pysimd_scale(pysimd_scaling *s)
 {
-    pysimd_scaling merged = *given;
-    for (int d = 0; d < merged.ndim; d++)
-        if (merged.shape[d] == 0) return;
-    if (stores_columns(given)) {
-        store_columns(given);
+    for (int d = 0; d < s->ndim; d++)
+        if (s->shape[d] == 0) return;
+    if (stores_columns(s)) {
+        store_columns(s);
         return;
     }
-    merge(&merged);
-    scale_rows(&merged);
+    merge(s);
+    scale_rows(s);
 }
 
 void pysimd_store_products(const pysimd_epilogue *e, int64_t count, char *products, char *to, int64_t step)
@@ -244,12 +245,7 @@ void pysimd_store_products(const pysimd_epilogue *e, int64_t count, char *produc
         s.shape[d] = shape[d], s.product_strides[d] = from[d];
         s.target_strides[d] = s.c_strides[d] = steps[d];
     }
-    if (stores_columns(&s)) {
-        store_columns(&s);
-        return;
-    }
-    merge(&s);
-    scale_rows(&s);
+    pysimd_scale(&s);
 }
 
 /* --- tiles --- */

@@ -27,7 +27,8 @@ typedef struct {
     int64_t product_strides[PYSIMD_MAX_DIMS + 2], c_strides[PYSIMD_MAX_DIMS + 2], target_strides[PYSIMD_MAX_DIMS + 2];
 } pysimd_scaling;
 
-void pysimd_scale(const pysimd_scaling *scaling);
+/* Of which only the first ndim lengths and strides are set, those of C too; it is changed. */
+void pysimd_scale(pysimd_scaling *scaling);
 
 /* What becomes of the products of a batch that kernels do not store in C: alpha times each, plus beta times what is
  * there, in memory with any strides (in bytes), of 16 bits with `narrow`. */
