@@ -12,21 +12,39 @@ from pysimd.microkernel import Backend, Implementation, MicroKernel, Rung
 from pysimd.once import once
 
 
+def _cpu() -> Implementation:
+    from pysimd.backends.cpu.implementation import CPU
+
+    return CPU
+
+
+def _cuda() -> Implementation:
+    from pysimd.backends.cuda.implementation import CUDA
+
+    return CUDA
+
+
+def _hip() -> Implementation:
+    from pysimd.backends.hip.implementation import HIP
+
+    return HIP
+
+
+_BACKENDS = {"cpu": _cpu, "cuda": _cuda, "hip": _hip}
+"""By their names. Each is imported when it is asked for: the first product on a CPU waits for none of the GPU's."""
+
+
 @cache
 def implementations() -> dict[str, Implementation]:
     """The implementation of every backend by its name. Touches no GPU and does not import CuPy."""
-    from pysimd.backends.cpu.implementation import CPU
-    from pysimd.backends.cuda.implementation import CUDA
-    from pysimd.backends.hip.implementation import HIP
-
-    return {each.name: each for each in (CPU, CUDA, HIP)}
+    return {name: load() for name, load in _BACKENDS.items()}
 
 
 def implementation(device: str) -> Implementation:
     """The implementation for arrays on ``device``; raises ``UnavailableError``, which says what is missing."""
-    found = implementations().get(device)
-    if found is None:
-        raise UnavailableError(f"no backend for arrays on {device}: there are {', '.join(implementations())}")
+    if device not in _BACKENDS:
+        raise UnavailableError(f"no backend for arrays on {device}: there are {', '.join(_BACKENDS)}")
+    found = _BACKENDS[device]()
     if not found.backend().available:
         raise UnavailableError(found.backend().reason)
     return found
