@@ -54,7 +54,8 @@ typedef struct {
 /* How the last columns of a tile of n are computed. */
 static int flag_of_last(const work *w, int64_t n)
 {
-    return w->more ? PYSIMD_AFTER : pysimd_flags_of_last(w->kernel, n, w->product->k);
+    if (w->more) return w->product->cs_a == 1 ? 0 : PYSIMD_AFTER; /* or PYSIMD_DOTS */
+    return pysimd_flags_of_last(w->kernel, n, w->product->k);
 }
 
 /* One product, whose first elements are at a, b and c, a column of micro-tiles after the other: tiles of the same

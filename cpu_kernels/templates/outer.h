@@ -532,12 +532,12 @@ NOINLINE void batch_of_four_columns(const pysimd_call *s)
     }
 }
 
-/* Whether columns after the vectors were computed by themselves, and all the others with them. */
-INLINE int computes_columns(const pysimd_call *s)
+/* Whether columns after the vectors were computed by themselves, and all the others with them; `after`: PYSIMD_AFTER. */
+INLINE int computes_columns(const pysimd_call *s, const int after)
 {
     const int64_t more = s->n % LANES;
     if (!HAS_ADJACENT_ROWS || s->rs_a != 1 || s->n <= LANES || more == 0) return 0;
-    const int some = s->m >= SOME_ROWS && (s->k >= SOME_K || s->flags & PYSIMD_AFTER);
+    const int some = s->m >= SOME_ROWS && (after || s->k >= SOME_K);
     if (more == 1 && some)
         batch_of_one_column(s);
     else if (more == 2 && some)
@@ -610,16 +610,26 @@ INLINE void batch_with_dots(const pysimd_call *s) { (void)s; }
 #endif
 
 /* By functions of their own, behind one test: with a second one GCC 12 has accumulators of 14x16 double spilled, whose
- * large products took 1.04 times as long. */
-enum { APART = PYSIMD_NEXT | (HAS_DOTS ? PYSIMD_DOTS : 0) | (HAS_HALF ? PYSIMD_HALF : 0) };
+ * large products took 1.04 times as long, and 1.3 times with another term in computes_columns (Xeon with AMX). */
+enum {
+    APART = PYSIMD_NEXT | (HAS_DOTS ? PYSIMD_DOTS : 0) | (HAS_HALF ? PYSIMD_HALF : 0) |
+            (HAS_ADJACENT_ROWS ? PYSIMD_AFTER : 0)
+};
 NOINLINE void batch_apart(const pysimd_call *s)
 {
     if (s->flags & PYSIMD_NEXT)
         batch_ahead(s);
     else if (HAS_DOTS && s->flags & PYSIMD_DOTS)
         batch_with_dots(s);
-    else if (!computes_columns(s))
+    else if (computes_columns(s, s->flags & PYSIMD_AFTER))
+        return;
+    else if (HAS_HALF && s->flags & PYSIMD_HALF)
         batch_of_half(s);
+    else { /* PYSIMD_AFTER without such columns */
+        pysimd_call other = *s;
+        other.flags &= ~PYSIMD_AFTER;
+        PASTE(KERNEL, batch)(&other);
+    }
 }
 
 /* m is a constant in each case, so that the accumulators of an edge tile are registers too. */
@@ -629,7 +639,7 @@ void PASTE(KERNEL, batch)(const pysimd_call *s)
         batch_apart(s);
         return;
     }
-    if (computes_columns(s)) return;
+    if (computes_columns(s, 0)) return;
 #if MR == NR
     if (s->flags & PYSIMD_ZERO && s->m == MR && s->n == NR && s->k == MR && s->rs_a == MR && s->cs_a == 1 &&
         s->rs_b == NR && s->rs_c == NR && K_GROUP == 1) {

@@ -323,6 +323,6 @@ def test_kept_choices_are_those_of_the_call():
             for types in (np.float32, np.float64, np.int8, np.float16):
                 a, b = rng.integers(-4, 5, (2, m, k)).astype(types), rng.integers(-4, 5, (2, k, n)).astype(types)
                 expected = np.matmul(a.astype(np.float64), b.astype(np.float64))
-                for x in (a, np.asfortranarray(a), a.mT.copy().mT):
-                    for y in (b, b.mT.copy().mT):
+                for x in (a, a.swapaxes(1, 2).copy().swapaxes(1, 2)):
+                    for y in (b, b.swapaxes(1, 2).copy().swapaxes(1, 2)):
                         assert (pysimd.matmul(x, y) == expected).all()
