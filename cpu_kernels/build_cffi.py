@@ -13,21 +13,8 @@ from cffi import FFI
 HERE = "cpu_kernels"
 DISPATCHER = (
     *("registry", "few", "features", "caches", "pack", "widen", "narrow", "stage", "threads", "gemm", "strips"),
-    *(
-        "direct",
-        "driver",
-        "beyond",
-        "batch",
-        "scale",
-        "placement",
-        "measure",
-        "cost",
-        "api",
-        "door",
-        "entry",
-        "request",
-    ),
-    *("tensors", "ladder"),
+    *("direct", "driver", "beyond", "batch", "scale", "placement", "measure", "cost", "api", "door", "entry"),
+    *("request", "tensors", "ladder"),
 )
 RUNGS = re.findall(r"^LOOPS\((\w+)", Path(HERE, "ladder.inc").read_text(), re.MULTILINE)
 SOURCES = [*(f"{HERE}/core/{name}.c" for name in DISPATCHER), *(f"{HERE}/ladder/{name}.c" for name in RUNGS)]
@@ -61,6 +48,7 @@ ffi.cdef(
             dispatch_macs_few, dispatch_wide, dispatch_wide_k, dispatch_wide_macs;
         pysimd_run_fn *run;
         int half;
+        int dots;
         pysimd_batch_fn *batch, *batch_widening_b;
         ...;
     } pysimd_kernel;
@@ -95,6 +83,7 @@ ffi.cdef(
     #define PYSIMD_CHAIN ...
     #define PYSIMD_DOTS ...
     #define PYSIMD_HALF ...
+    #define PYSIMD_AFTER ...
     #define AVX512 ...
     #define PYSIMD_STREAM ...
     #define PYSIMD_MAX_DIMS ...

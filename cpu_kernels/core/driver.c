@@ -129,11 +129,11 @@ static int has_registers(const pysimd_kernel *kernel, int64_t m, int64_t vectors
     return rows * vectors + columns * quotient(rows, lanes) <= MOST_ACCUMULATORS;
 }
 
-/* The least K of a transposed A; `given` where no other was measured. Batches of 60 with K from 4 to 15, by ratios of time. Zen 4:
- * one column of float and float16 after one vector 0.77 to 0.84 in the means, after two and three 0.87 to 0.96, of double
- * 0.83 to 0.91; two columns after one vector from K = 11 on 0.9 and 0.87, below, and after more or of double, 0.92 to
- * 1.12. Xeon with AMX: one column of float and float16 after one vector 0.95 with K up to 6, then 0.78 to 0.83; two from
- * 11 on 0.9; after two and three vectors, and of double, up to 1.44. */
+/* The least K of a transposed A; `given` where no other was measured. By ratios of time, batches of 60 with K from 4 to
+ * 15. Zen 4: one column of float and float16 after one vector 0.77 to 0.84 in the means, after two and three 0.87 to
+ * 0.96, of double 0.83 to 0.91; two columns after one vector 0.9 and 0.87 from K = 11 on, below, and after more vectors
+ * or of double, 0.92 to 1.12. Xeon with AMX: one column of float and float16 after one vector 0.95 with K up to 6, then
+ * 0.78 to 0.83; two 0.9 from 11 on; after two and three vectors, and of double, up to 1.44. */
 static int64_t least_k_transposed(int64_t given, int row, int64_t vectors, int64_t columns, int halves)
 {
     enum { LEAST = 4, LEAST_OF_TWO = 11 };

@@ -86,7 +86,7 @@ PyObject *pysimd_entry(int which, pysimd_in_c in_c, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "too many parameters or defaults");
         return NULL;
     }
-    PyObject *name = PyObject_GetAttrString(function, "__name__");
+    PyObject *name = PyObject_GetAttrString(function, "__name__"); /* kept, as all that the builtin refers to */
     e->definition.ml_name = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
     e->definition.ml_doc = PyUnicode_AsUTF8AndSize(text, NULL);
     if (!e->definition.ml_name || !e->definition.ml_doc) {

@@ -1,6 +1,6 @@
 """Batch functions of the table called directly, for what ``matmul`` asks of them on some processors alone: half a
-vector of columns (PYSIMD_HALF), and a B of float16 that is widened while it is loaded. The bits are those of the
-function that has neither."""
+vector of columns (PYSIMD_HALF), one or two columns by themselves (PYSIMD_AFTER), and a B of float16 that is widened
+while it is loaded. The bits are those of the function that has none of them."""
 
 import itertools
 
@@ -13,6 +13,11 @@ from pysimd.backends.cpu import table as cpu_table
 LIB, FFI = cpu_table.lib, cpu_table.ffi
 RUNNABLE = [row for row in cpu_table.rows() if LIB.pysimd_can_run(row)]
 HALF = [row for row in RUNNABLE if row.half and row.types in (LIB.F32, LIB.F64)]
+TILES = [
+    row
+    for row in RUNNABLE
+    if row.target == LIB.AVX512 and row.form == LIB.OUTER and row.types in (LIB.F32, LIB.F64) and row.mr * row.nr >= 192
+]
 WIDENING = [row for row in RUNNABLE if row.batch_widening_b]
 BATCH, GAP, LANES = 3, 5, 16
 LENGTHS = few([0, 1, 2, 3, 16, 17, 31], 4)
@@ -58,6 +63,27 @@ def test_half_a_vector_has_the_bits_of_a_part_of_one(row, flags, rng):
         got = computed(row.batch, flags | LIB.PYSIMD_HALF, a, b, c, n, by_columns)
         np.testing.assert_array_equal(got.view(np.uint8), want.view(np.uint8), f"{m} x {k} x {n}")
         np.testing.assert_array_equal(got[..., n:], c[..., n:])
+
+
+@pytest.mark.parametrize("row", TILES, ids=name_of)
+@pytest.mark.parametrize("flags", FLAGS, ids=("C = A B", "C += A B", "chain"))
+def test_columns_by_themselves_have_the_bits_of_a_part_of_a_vector(row, flags, rng):
+    """Whatever K is, also where the flag does not apply: few rows, an A by rows, other columns. Up to nr + 2."""
+    dtype = np.dtype(np.float64 if row.types == LIB.F64 else np.float32)
+    lanes = 64 // dtype.itemsize
+    columns = [n for n in range(lanes, row.nr + 3) if n % lanes in (0, 1, 2, 3)]
+    for m, n, k, by_columns in itertools.product(range(1, row.mr + 1), columns, (0, 1, 4, 9, 15, 31), (False, True)):
+        if n > row.nr and not (row.dots and by_columns and m >= 4 and n - row.nr in (1, 2)):
+            continue
+        a, b, c = operands(rng, m, k, n, dtype, by_columns)
+        got = computed(row.batch, flags | LIB.PYSIMD_AFTER, a, b, c, n, by_columns)
+        first, want = min(n, row.nr), c.copy()
+        for x in (slice(0, first), slice(first, n)):
+            if x.start < x.stop:
+                part = np.ascontiguousarray(c[..., x])
+                some = computed(row.batch, flags, a, np.ascontiguousarray(b[..., x]), part, part.shape[2], by_columns)
+                want[..., x] = some
+        np.testing.assert_array_equal(got.view(np.uint8), want.view(np.uint8), f"{m} x {k} x {n}")
 
 
 @pytest.mark.parametrize("row", WIDENING, ids=name_of)
