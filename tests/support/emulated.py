@@ -30,7 +30,7 @@ REQUIRED = os.environ.get("PYSIMD_TEST_CROSS") == "1"
 
 SOURCES = Path(__file__).parents[2] / "cpu_kernels"
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
-OF_PYTHON = ("door.c", "request.c", "tensors.c")
+OF_PYTHON = ("door.c", "entry.c", "request.c", "tensors.c")
 """The files in core/ that need the headers of Python and NumPy."""
 RUN, MULTIPLY = 0, 1
 PLACES = {"ending_at_guard": 0, "starting_at_guard": 1}
