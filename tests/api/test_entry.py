@@ -4,13 +4,14 @@ import copy
 import inspect
 import pickle
 import pydoc
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+from process import run_python
 
 import pysimd
+from pysimd import products
 
 A = np.arange(12, dtype=np.float32).reshape(3, 4)
 B = np.arange(20, dtype=np.float32).reshape(4, 5)
@@ -51,6 +52,18 @@ def test_each_parameter_gets_its_argument():
         pysimd.matmul(A, B, kernel="unknown")
     with pytest.raises(pysimd.OptionError, match="threads"):
         pysimd.gemm(A, B, threads=0)
+
+
+def test_c_has_the_arguments_where_they_belong(monkeypatch):
+    """Arrays of one shape, each of which could stand for another; Python is not entered."""
+    a, b, c, out = (np.full((4, 4), x, np.float32) for x in (1, 2, 3, 9))
+    pysimd.matmul(a, b)
+    monkeypatch.setattr(products.replay, "replayed", lambda *given: pytest.fail("Python was entered"))
+    assert pysimd.matmul(b=b, a=a, threads=1, out=out) is out
+    assert (out == 8).all()
+    assert pysimd.gemm(a, b, c=c, trans_b=True, out=out, beta=10, alpha=2, threads=1) is out
+    assert (out == 46).all()
+    assert [x[0, 0] for x in (a, b, c)] == [1, 2, 3]
 
 
 def test_names_that_are_not_interned():
@@ -98,4 +111,4 @@ def test_first_call_and_reload():
         "except pysimd.DTypeError:\n"
         "    pass\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    run_python("-c", code).check_returncode()

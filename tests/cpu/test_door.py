@@ -326,3 +326,17 @@ def test_kept_choices_are_those_of_the_call():
                 for x in (a, a.swapaxes(1, 2).copy().swapaxes(1, 2)):
                     for y in (b, b.swapaxes(1, 2).copy().swapaxes(1, 2)):
                         assert (pysimd.matmul(x, y) == expected).all()
+
+
+def test_kept_choices_do_not_depend_on_the_calls_before():
+    """Shapes that differ in one length have other kernels, and bits: the same whichever was multiplied first."""
+    code = (
+        "import sys, numpy as np, pysimd\n"
+        "rng, found = np.random.default_rng(0), {}\n"
+        "shapes = [(40, 30, 20), (40, 30, 1), (1, 30, 20), (40, 300, 20), (40, 2, 20), (8, 60, 8), (8, 60, 7)]\n"
+        "cases = [(s, t, rng.random(s[:2]).astype(t), rng.random(s[1:]).astype(t)) for s in shapes for t in 'fde']\n"
+        "for s, t, a, b in cases[:: int(sys.argv[1])]:\n"
+        "    found[s, t] = pysimd.matmul(a, b).tobytes()\n"
+        "print(sorted(found.items()))\n"
+    )
+    assert output_of("-c", code, "1") == output_of("-c", code, "-1")
